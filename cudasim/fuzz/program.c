@@ -1,5 +1,5 @@
-/* Fuzz target: bytes become a program of statements from the table, which is read and run with a limit of steps.  Whatever it does,
- * it ends with a report or without one, and does the host no harm. */
+/* Fuzz target: bytes become a program of statements from the table, which is read and run with a limit of steps.
+ * Whatever it does, it ends with a report or without one, and does the host no harm. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,8 @@ static uint32_t next_two(struct bytes *b) { return next(b) << 8 | next(b); }
 
 static void write_head(FILE *f, int target)
 {
-    fprintf(f, ".version 9.0\n.target %s\n.address_size 64\n.const .b64 constants[4];\n.shared .align 1024 .b8 tile[2048];\n",
+    fprintf(f, ".version 9.0\n.target %s\n.address_size 64\n.const .b64 constants[4];\n"
+               ".shared .align 1024 .b8 tile[2048];\n",
             targets[target]);
     fprintf(f, ".visible .entry k(.param .b64 p0) { .param .align 16 .b8 passed[64]; %s\n", SPELL_REGISTERS);
 }
@@ -75,9 +76,11 @@ static void write_start(FILE *f, struct bytes *b)
     for (int i = 3; i < 32; i++) fprintf(f, "add.u64 %%l%d, %%l%d, %u;\n", i, i % 3, next(b) & 0xf0);
     fprintf(f, "mov.u64 %%l30, %u; mov.u32 %%w9, tile;\n", next_two(b));
     for (int i = 1; i < 160; i++)
-        if (i != 9) fprintf(f, "mad.lo.u32 %%w%d, %%w0, %u, %u;\n", i, i % 3, i < 24 ? next_two(b) : 0x3f800000u + (uint32_t)i);
+        if (i != 9)
+            fprintf(f, "mad.lo.u32 %%w%d, %%w0, %u, %u;\n", i, i % 3, i < 24 ? next_two(b) : 0x3f800000u + (uint32_t)i);
     for (int i = 0; i < 32; i++) fprintf(f, "cvt.u16.u32 %%h%d, %%w%d;\n", i, i);
-    for (int i = 0; i < 16; i++) fprintf(f, "setp.lt.u32 %%p%d, %%w0, %d; mov.b16 {%%b%d, %%b%d}, %%h%d;\n", i, i * 4, i, i ^ 1, i);
+    for (int i = 0; i < 16; i++)
+        fprintf(f, "setp.lt.u32 %%p%d, %%w0, %d; mov.b16 {%%b%d, %%b%d}, %%h%d;\n", i, i * 4, i, i ^ 1, i);
     for (int i = 0; i < 8; i++) fprintf(f, "mov.b128 %%q%d, {%%l%d, %%l%d};\n", i, i, i + 1);
 }
 
@@ -138,7 +141,8 @@ static void write_statement(FILE *f, struct bytes *b, int target)
     const uint32_t first = next(b), guard = next(b);
     if (variant == REFUSED) return;
     spell(&c->form, (uint32_t)variant, first, text);
-    if (guard < 64 && strncmp(text, "{ L:", 4) != 0) fprintf(f, "{ @%s%%p%u %s\n", guard & 32 ? "!" : "", guard % 16, text + 2);
+    if (guard < 64 && strncmp(text, "{ L:", 4) != 0)
+        fprintf(f, "{ @%s%%p%u %s\n", guard & 32 ? "!" : "", guard % 16, text + 2);
     else fprintf(f, "%s\n", text);
 }
 

@@ -1,9 +1,9 @@
 /* The PTX in a fat binary.
  *
- * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a header of
- * its own.  NVIDIA does not document the container; the fields here are those that nvcc 13.0's output shows (kind 1: PTX, 2:
- * cubin; the architecture as a number; flags that say how the payload is compressed).  A fatbin carries its size: nothing behind
- * it is read. */
+ * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a
+ * header of its own.  NVIDIA does not document the container; the fields here are those that nvcc 13.0's output shows
+ * (kind 1: PTX, 2: cubin; the architecture as a number; flags that say how the payload is compressed).  A fatbin
+ * carries its size: nothing behind it is read. */
 #include "image/fatbin.h"
 
 #include <stdio.h>
@@ -58,7 +58,8 @@ bool fatbin_begin(const void *image, struct fatbin_walk *walk, char *why, size_t
     memcpy(&header_bytes, data + 6, sizeof header_bytes);
     memcpy(&walk->end, data + 8, sizeof walk->end);
     if (header_bytes < HEADER_BYTES) {
-        snprintf(why, why_bytes, "the header of this fatbin says that it has %d bytes: %d are wanted", header_bytes, HEADER_BYTES);
+        snprintf(why, why_bytes, "the header of this fatbin says that it has %d bytes: %d are wanted", header_bytes,
+                 HEADER_BYTES);
         return false;
     }
     walk->first = data + header_bytes;
@@ -72,8 +73,10 @@ enum fatbin_step fatbin_next(struct fatbin_walk *walk, struct payload *payload, 
     if (walk->at >= walk->end || walk->end - walk->at < ENTRY_BYTES) return FATBIN_END;
     const uint8_t *place = walk->first + walk->at;
     memcpy(&e, place, sizeof e);
-    if (e.header_bytes < sizeof e || e.header_bytes > walk->end - walk->at || e.bytes > walk->end - walk->at - e.header_bytes) {
-        snprintf(why, why_bytes, "the entry at byte %llu of this fatbin reaches behind its end", (unsigned long long)walk->at);
+    if (e.header_bytes < sizeof e || e.header_bytes > walk->end - walk->at
+        || e.bytes > walk->end - walk->at - e.header_bytes) {
+        snprintf(why, why_bytes, "the entry at byte %llu of this fatbin reaches behind its end",
+                 (unsigned long long)walk->at);
         return FATBIN_WRONG;
     }
     *payload = (struct payload){
@@ -94,7 +97,8 @@ static bool target_of(const char *text, size_t length, uint32_t *sm, char *suffi
     if (at == NULL) return false;
     const char *end = text + length;
     *sm = 0;
-    for (at += sizeof word - 1; at < end && *at >= '0' && *at <= '9' && *sm < 10000; at++) *sm = *sm * 10 + (uint32_t)(*at - '0');
+    for (at += sizeof word - 1; at < end && *at >= '0' && *at <= '9' && *sm < 10000; at++)
+        *sm = *sm * 10 + (uint32_t)(*at - '0');
     *suffix = at < end && (*at == 'a' || *at == 'f') ? *at : '\0';
     return *sm != 0;
 }
@@ -107,7 +111,8 @@ struct seen {
     uint32_t sm;
 };
 
-/* Keeps the text where the device runs it and no newer one is kept.  One that cannot be unpacked runs nowhere: why says it. */
+/* Keeps the text where the device runs it and no newer one is kept.  One that cannot be unpacked runs nowhere: why says
+ * it. */
 static void look_at(const struct payload *payload, const struct device_limits *device, struct seen *seen, char *why,
                     size_t why_bytes)
 {
@@ -126,10 +131,11 @@ static void look_at(const struct payload *payload, const struct device_limits *d
 static void say_why(const struct seen *seen, const struct device_limits *device, char *why, size_t why_bytes)
 {
     if (seen->texts != 0)
-        snprintf(why, why_bytes, "none of the %d PTX texts in this fatbin runs on %s (CUDASIM_DEVICE): build it for that target "
-                 "too", seen->texts, device->name);
+        snprintf(why, why_bytes, "none of the %d PTX texts in this fatbin runs on %s (CUDASIM_DEVICE): build it for "
+                 "that target too", seen->texts, device->name);
     else if (why[0] == '\0')
-        snprintf(why, why_bytes, "this fatbin has %d cubins and no PTX, and PTX is what runs here: build it with code=compute_...",
+        snprintf(why, why_bytes, "this fatbin has %d cubins and no PTX, and PTX is what runs here: build it with "
+                                 "code=compute_...",
                  seen->binaries);
 }
 

@@ -9,7 +9,8 @@
 #include <zstd.h>
 #endif
 
-/* A frame says itself how long its content is; nobody's kernels are longer than this, and no memory is taken for a lie. */
+/* A frame says itself how long its content is; nobody's kernels are longer than this, and no memory is taken for a
+ * lie. */
 #define MOST_BYTES ((size_t)1 << 30)
 
 static char *allocate(size_t size, char *why, size_t why_bytes)
@@ -33,7 +34,8 @@ static char *unpack_zstd(const struct payload *payload, size_t *size, char *why,
 {
     const unsigned long long content = ZSTD_getFrameContentSize(payload->bytes, payload->size);
     const size_t frame = ZSTD_findFrameCompressedSize(payload->bytes, payload->size);   /* padding follows it */
-    if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || content > MOST_BYTES || ZSTD_isError(frame)) {
+    if (content == ZSTD_CONTENTSIZE_UNKNOWN || content == ZSTD_CONTENTSIZE_ERROR || content > MOST_BYTES
+        || ZSTD_isError(frame)) {
         snprintf(why, why_bytes, "a packed payload of this fatbin is no Zstandard frame of at most 1 GiB");
         return NULL;
     }

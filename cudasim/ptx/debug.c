@@ -61,8 +61,8 @@ static void read_location(struct reader *r)
     l.column = (uint32_t)read_integer(r, "a column", 0, INT32_MAX);
     l.inlined = read_inlined(r);
     if (m->location_count == 0) m->location_count = 1;
-    if (!reader_grow(r, (void **)&m->locations, m->location_count, &r->location_capacity, sizeof *m->locations, 1u << 24,
-                     "debug lines"))
+    if (!reader_grow(r, (void **)&m->locations, m->location_count, &r->location_capacity, sizeof *m->locations,
+                     1u << 24, "debug lines"))
         return;
     m->locations[m->location_count] = l;
     r->location = m->location_count++;

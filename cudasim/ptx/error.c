@@ -24,7 +24,8 @@ const char *ptx_source_line(const struct module *module, uint32_t line, size_t *
 
 static char printable(char c) { return c == '\t' || ((unsigned char)c >= 0x20 && (unsigned char)c != 0x7f) ? c : '?'; }
 
-/* The line, cut around the column if it is long, and a caret below the column; tabs stay tabs so that the caret is in place. */
+/* The line, cut around the column if it is long, and a caret below the column; tabs stay tabs so that the caret is in
+ * place. */
 static void show_line(const struct reader *r, struct ptx_error *error, size_t used)
 {
     size_t length;
@@ -52,7 +53,8 @@ static void fail(struct reader *r, uint32_t line, uint32_t column, const char *f
     error->line = line;
     error->column = column;
     vsnprintf(error->sentence, sizeof error->sentence, format, arguments);
-    const int used = snprintf(error->text, sizeof error->text, "%.200s:%u:%u: error: %s\n", r->name, line, column, error->sentence);
+    const int used =
+        snprintf(error->text, sizeof error->text, "%.200s:%u:%u: error: %s\n", r->name, line, column, error->sentence);
     show_line(r, error, (size_t)used);
 }
 

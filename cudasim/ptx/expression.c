@@ -15,8 +15,9 @@ static struct constant integer(uint64_t bits, bool is_unsigned)
 bool constant_follows(const struct reader *r)
 {
     const enum token_kind kind = r->token.kind;
-    return kind == TOKEN_INTEGER || kind == TOKEN_FLOAT32 || kind == TOKEN_FLOAT64 || kind == TOKEN_DECIMAL || token_is(r, '-') ||
-           token_is(r, '(') || token_is(r, '~') || token_is(r, '!') || token_is(r, '+') || token_is_name(r, "WARP_SZ");
+    return kind == TOKEN_INTEGER || kind == TOKEN_FLOAT32 || kind == TOKEN_FLOAT64 || kind == TOKEN_DECIMAL
+           || token_is(r, '-') || token_is(r, '(') || token_is(r, '~') || token_is(r, '!') || token_is(r, '+')
+           || token_is_name(r, "WARP_SZ");
 }
 
 static struct constant read_literal(struct reader *r)
@@ -169,7 +170,8 @@ int64_t read_integer(struct reader *r, const char *what, int64_t low, int64_t hi
     if (r->failed) return low;
     const int64_t value = (int64_t)c.bits;
     if (c.is_float || value < low || value > high) {
-        reader_fail_at(r, first.line, first.column, "%s is an integer from %lld to %lld", what, (long long)low, (long long)high);
+        reader_fail_at(r, first.line, first.column, "%s is an integer from %lld to %lld", what, (long long)low,
+                       (long long)high);
         return low;
     }
     return value;
@@ -200,7 +202,8 @@ const char *constant_as(const struct constant *c, enum ptx_type type, uint64_t *
 /* Rows are shared: equal constants have the same row, followed by the link to the next row of the bucket. */
 const uint64_t *constant_row(struct reader *r, uint64_t value)
 {
-    uint64_t **bucket = &r->constants[(value ^ value >> 17 ^ value >> 41) % (sizeof r->constants / sizeof r->constants[0])];
+    uint64_t **bucket =
+        &r->constants[(value ^ value >> 17 ^ value >> 41) % (sizeof r->constants / sizeof r->constants[0])];
     for (uint64_t *row = *bucket; row != NULL; row = (uint64_t *)(uintptr_t)row[LANES])
         if (row[0] == value) return row;
     uint64_t *row = reader_allocate(r, (LANES + 1) * sizeof *row);

@@ -73,8 +73,8 @@ static struct function *declare(struct reader *r, const char *name, uint32_t len
         reader_fail(r, "'%.100s' is declared twice", name);
         return NULL;
     }
-    if (!reader_grow(r, (void **)&m->functions, m->function_count, &r->function_capacity, sizeof *m->functions, 1u << 16,
-                     "functions"))
+    if (!reader_grow(r, (void **)&m->functions, m->function_count, &r->function_capacity, sizeof *m->functions,
+                     1u << 16, "functions"))
         return NULL;
     struct function *f = reader_allocate(r, sizeof *f);
     s = f == NULL ? NULL : scope_add(r, name, length, SYMBOL_FUNCTION);
@@ -92,8 +92,8 @@ static void add_label(struct reader *r, const struct token *name)
 {
     const char *text = arena_string(&r->module->arena, name->text, name->length);
     if (text == NULL || scope_find_here(r, text, name->length) != NULL) {
-        reader_fail_at(r, name->line, name->column, "'%.*s' is declared twice", (int)(name->length > 100 ? 100 : name->length),
-                       name->text);
+        reader_fail_at(r, name->line, name->column, "'%.*s' is declared twice",
+                       (int)(name->length > 100 ? 100 : name->length), name->text);
         return;
     }
     struct symbol *s = scope_add(r, text, name->length, SYMBOL_LABEL);
@@ -174,7 +174,8 @@ static void read_body_directive(struct reader *r)
     else if (token_is_word(r, ".extern")) token_next(r), read_variable(r, true, false);
     else if (token_is_word(r, ".pragma")) read_pragma(r);
     else if (!read_debug(r))
-        reader_fail(r, "the directive %.*s is not known here", (int)(r->token.length > 60 ? 60 : r->token.length), r->token.text);
+        reader_fail(r, "the directive %.*s is not known here", (int)(r->token.length > 60 ? 60 : r->token.length),
+                    r->token.text);
 }
 
 static void read_body(struct reader *r)
@@ -222,7 +223,8 @@ static void define(struct reader *r, struct function *f)
 
 void read_function(struct reader *r, bool entry, bool external, bool visible, bool weak)
 {
-    struct function head = { .entry = entry, .visible = visible, .external = external, .weak = weak, .rows = 1, .local_align = 16 };
+    struct function head = { .entry = entry, .visible = visible, .external = external, .weak = weak, .rows = 1,
+                             .local_align = 16 };
     struct scope_level *module_scope = r->scope;
     r->function = &head;
     scope_open(r);

@@ -52,7 +52,8 @@ static void fail_modifiers(struct reader *r, const struct mnemonic *m, uint32_t 
         reader_fail_at(r, m->base.line, w->column, "'%.*s' is unknown or misplaced here; the nearest form is %.120s",
                        (int)(w->length > 60 ? 60 : w->length), w->text, nearest->pattern);
     } else {
-        reader_fail_at(r, m->base.line, m->base.column, "a modifier is missing; the nearest form is %.160s", nearest->pattern);
+        reader_fail_at(r, m->base.line, m->base.column, "a modifier is missing; the nearest form is %.160s",
+                       nearest->pattern);
     }
 }
 
@@ -67,14 +68,16 @@ static void place_call(struct reader *r, struct insn *in, const struct parsed_li
     for (uint32_t i = 0; i < list->elements; i++) {
         const struct parsed *e = &list->element[i];
         elements[i] = e->operand;
-        const bool ok = e->operand.kind == OPERAND_REGISTER || e->operand.kind == OPERAND_SINK ||
-                        (e->operand.kind == OPERAND_SYMBOL && e->operand.variable->space == SPACE_PARAM && e->operand.value == 0);
+        const bool ok = e->operand.kind == OPERAND_REGISTER || e->operand.kind == OPERAND_SINK
+                        || (e->operand.kind == OPERAND_SYMBOL && e->operand.variable->space == SPACE_PARAM
+                            && e->operand.value == 0);
         if (e->is_constant)
             elements[i] = (struct operand){ .kind = OPERAND_CONSTANT,
                                              .row = constant_row(r, e->constant.bits),
                                              .value = (int64_t)e->constant.bits };
         else if (!ok || e->is_name)
-            reader_fail_at(r, e->at.line, e->at.column, "arguments of a call are .param variables, registers or constants");
+            reader_fail_at(r, e->at.line, e->at.column,
+                           "arguments of a call are .param variables, registers or constants");
     }
     for (int k = 0; k < 4; k++) {
         const struct parsed *p = &list->item[next];
@@ -87,8 +90,10 @@ static void place_call(struct reader *r, struct insn *in, const struct parsed_li
                indirect = out[1].kind == OPERAND_REGISTER && type_bits((enum ptx_type)out[1].type) == 64;
     const struct parsed *target = &list->item[list->count > 1 && list->item[0].is_list ? 1 : 0];
     if (!direct && !indirect)
-        reader_fail_at(r, target->at.line, target->at.column, "a declared function or a 64-bit register should stand here");
-    else if (indirect && out[3].kind != OPERAND_PROTOTYPE) reader_fail(r, "a call through a register names a .callprototype");
+        reader_fail_at(r, target->at.line, target->at.column,
+                       "a declared function or a 64-bit register should stand here");
+    else if (indirect && out[3].kind != OPERAND_PROTOTYPE)
+        reader_fail(r, "a call through a register names a .callprototype");
     else if (next != list->count)
         reader_fail_at(r, list->item[next].at.line, list->item[next].at.column, "a call has no operand here");
     memcpy(kept, out, sizeof out);
@@ -125,8 +130,8 @@ static void accept(struct reader *r, const struct mnemonic *m, struct insn *in)
 struct candidate { struct candidate *next; struct insn in; };
 struct form { struct form *next; const char *text; size_t length; struct candidate *candidates; };
 
-/* The first word behind the mnemonic stands right behind it, and so on: their text is one piece, from the first byte to the
- * last. */
+/* The first word behind the mnemonic stands right behind it, and so on: their text is one piece, from the first byte to
+ * the last. */
 static size_t text_length(const struct mnemonic *m)
 {
     if (m->count == 0) return m->base.length;
@@ -172,7 +177,8 @@ static const struct candidate *candidates(struct reader *r, const struct mnemoni
     return (*chain = form)->candidates;
 }
 
-static void match_rows(struct reader *r, const struct mnemonic *m, const struct insn *head, const struct parsed_list *list)
+static void match_rows(struct reader *r, const struct mnemonic *m, const struct insn *head,
+                       const struct parsed_list *list)
 {
     struct mismatch best = { .reached = 0 };
     bool understood = false;
@@ -210,7 +216,8 @@ void read_instruction(struct reader *r)
 void read_end_of_body(struct reader *r)
 {
     if (r->failed) return;
-    const struct mnemonic ret = { .base = { .text = "ret", .length = 3, .line = r->token.line, .column = r->token.column } };
+    const struct mnemonic ret = { .base = { .text = "ret", .length = 3, .line = r->token.line,
+                                            .column = r->token.column } };
     struct insn in = { .line = r->token.line, .location = r->location };
     const struct parsed_list *none = reader_allocate(r, sizeof *none);
     if (none != NULL) match_rows(r, &ret, &in, none);

@@ -67,7 +67,8 @@ static void read_float_bits(struct reader *r, int digits)
     for (int i = 0; i < digits; i++, r->at++) {
         const int digit = hex_value(peek(r, 0));
         if (digit < 0) {
-            fail_here(r, digits == 8 ? "a 0f constant has 8 hexadecimal digits" : "a 0d constant has 16 hexadecimal digits");
+            fail_here(r, digits == 8 ? "a 0f constant has 8 hexadecimal digits"
+                                     : "a 0d constant has 16 hexadecimal digits");
             return;
         }
         bits = bits << 4 | (uint64_t)digit;
@@ -141,7 +142,8 @@ static void read_number(struct reader *r)
     for (; r->at < r->end; r->at++, digits++) {
         const int digit = hex_value(*r->at);
         if (digit < 0 || (unsigned)digit >= base) break;
-        if (__builtin_mul_overflow(value, (uint64_t)base, &value) || __builtin_add_overflow(value, (uint64_t)digit, &value)) {
+        if (__builtin_mul_overflow(value, (uint64_t)base, &value)
+            || __builtin_add_overflow(value, (uint64_t)digit, &value)) {
             fail_here(r, "this integer does not fit in 64 bits");
             return;
         }
@@ -174,8 +176,10 @@ static void read_string(struct reader *r)
 
 static void read_punctuation(struct reader *r)
 {
-    static const struct { char text[3]; char code; } pairs[] = {
-        { "<<", '<' }, { ">>", '>' }, { "==", 'e' }, { "!=", 'n' }, { "<=", 'l' }, { ">=", 'g' }, { "&&", 'a' }, { "||", 'o' },
+    static const struct { char text[3]; char code;
+    } pairs[] = {
+        { "<<", '<' }, { ">>", '>' }, { "==", 'e' }, { "!=", 'n' },
+        { "<=", 'l' }, { ">=", 'g' }, { "&&", 'a' }, { "||", 'o' },
     };
     r->token.kind = TOKEN_PUNCTUATION;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
@@ -201,7 +205,8 @@ static void read_punctuation(struct reader *r)
 
 void token_next(struct reader *r)
 {
-    r->token = (struct token){ .kind = TOKEN_END, .line = r->line, .column = (uint32_t)(r->at - r->line_start) + 1, .text = r->at };
+    r->token = (struct token){ .kind = TOKEN_END, .line = r->line, .column = (uint32_t)(r->at - r->line_start) + 1,
+                               .text = r->at };
     if (r->failed || !skip_blanks(r)) return;
     r->token.line = r->line;
     r->token.column = (uint32_t)(r->at - r->line_start) + 1;
@@ -214,7 +219,8 @@ void token_next(struct reader *r)
         if (c == '%' && r->at - r->token.text == 1) r->token.kind = TOKEN_PUNCTUATION, r->token.punctuation = '%';
     } else if (c == '.' && is_word_part(peek(r, 1))) {
         r->at++;
-        while (r->at < r->end && (is_word_part(*r->at) || (*r->at == ':' && peek(r, 1) == ':' && is_word_part(peek(r, 2)))))
+        while (r->at < r->end
+               && (is_word_part(*r->at) || (*r->at == ':' && peek(r, 1) == ':' && is_word_part(peek(r, 2)))))
             r->at += *r->at == ':' ? 2 : 1;
         r->token.kind = TOKEN_WORD;
     } else if (is_digit(c)) {
@@ -235,7 +241,8 @@ bool token_is(const struct reader *r, char punctuation)
 
 static bool token_reads(const struct reader *r, enum token_kind kind, const char *text)
 {
-    return r->token.kind == kind && r->token.length == strlen(text) && memcmp(r->token.text, text, r->token.length) == 0;
+    return r->token.kind == kind && r->token.length == strlen(text)
+           && memcmp(r->token.text, text, r->token.length) == 0;
 }
 
 bool token_is_word(const struct reader *r, const char *word) { return token_reads(r, TOKEN_WORD, word); }

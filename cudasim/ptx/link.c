@@ -9,7 +9,8 @@ struct reach { uint32_t functions, variables; uint8_t *calls, *names; bool *indi
 
 static void note_operand(struct reach *reach, uint32_t f, const struct operand *o)
 {
-    if ((o->kind == OPERAND_ADDRESS || o->kind == OPERAND_SYMBOL) && o->variable != NULL && o->variable->space == SPACE_SHARED)
+    if ((o->kind == OPERAND_ADDRESS || o->kind == OPERAND_SYMBOL) && o->variable != NULL
+        && o->variable->space == SPACE_SHARED)
         reach->names[(size_t)f * reach->variables + o->variable->index] = 1;
     if (o->kind == OPERAND_FUNCTION) reach->calls[(size_t)f * reach->functions + o->function->index] = 1;
 }
@@ -69,7 +70,8 @@ void link_module(struct reader *r)
     struct module *m = r->module;
     if (m->location_count == 0) m->location_count = 1;
     struct reach reach = { .functions = m->function_count, .variables = m->variable_count };
-    if ((uint64_t)reach.functions * reach.functions > 1u << 28 || (uint64_t)reach.functions * reach.variables > 1u << 28) {
+    if ((uint64_t)reach.functions * reach.functions > 1u << 28
+        || (uint64_t)reach.functions * reach.variables > 1u << 28) {
         reader_fail(r, "this module has too many functions and variables: %u and %u", reach.functions, reach.variables);
         return;
     }
@@ -80,7 +82,8 @@ void link_module(struct reader *r)
     } else {
         for (uint32_t f = 0; f < m->function_count; f++) note_function(&reach, m, m->functions[f]);
         close_over_calls(&reach);
-        for (uint32_t f = 0; f < m->function_count; f++) list_shared(r, m->functions[f], reach.names + (size_t)f * reach.variables);
+        for (uint32_t f = 0; f < m->function_count; f++)
+            list_shared(r, m->functions[f], reach.names + (size_t)f * reach.variables);
     }
     free(reach.calls);
     free(reach.names);

@@ -8,7 +8,13 @@
 #include <string.h>
 
 /* One item of a row's operands column. */
-struct spec { bool optional, pair, must_pair, sink, wider, loose; char word[32]; char kind; enum ptx_type type; int vector; };
+struct spec {
+    bool optional, pair, must_pair, sink, wider, loose;
+    char word[32];
+    char kind;
+    enum ptx_type type;
+    int vector;
+};
 enum { VECTOR_NONE = 0, VECTOR_AS_MODIFIER = -1, VECTOR_ANY = -2 };
 
 static enum ptx_type double_width(enum ptx_type type)
@@ -82,8 +88,10 @@ static uint32_t preset_slot(struct match *m, const struct operand *o)
     struct function *f = m->r->function;
     int looked = 0;
     for (const struct preset *p = f->presets; p != NULL && looked < 256; p = p->next, looked++)
-        if (p->kind == o->kind && p->value == o->value && p->variable == (o->kind == OPERAND_SYMBOL ? o->variable : NULL) &&
-            p->function == (o->kind == OPERAND_FUNCTION ? o->function : NULL)) return p->slot;
+        if (p->kind == o->kind && p->value == o->value
+            && p->variable == (o->kind == OPERAND_SYMBOL ? o->variable : NULL)
+            && p->function == (o->kind == OPERAND_FUNCTION ? o->function : NULL))
+            return p->slot;
     struct preset *p = reader_allocate(m->r, sizeof *p);
     if (p == NULL) return 0;
     *p = (struct preset){ .next = f->presets, .slot = f->rows++, .kind = o->kind, .value = o->value };
@@ -117,15 +125,16 @@ static bool take_register(struct match *m, const struct parsed *p, const struct 
 {
     if (o->negated) return refuse(m, p, "'!' belongs before predicates");
     if (type_accepts(s->type, (enum ptx_type)o->type, s->wider)) return true;
-    return refuse(m, p, "this register has type .%s, a .%s operand should stand here", type_name((enum ptx_type)o->type),
-                  type_name(s->type));
+    return refuse(m, p, "this register has type .%s, a .%s operand should stand here",
+                  type_name((enum ptx_type)o->type), type_name(s->type));
 }
 
 static bool take_scalar(struct match *m, const struct parsed *p, const struct spec *s, struct operand *o)
 {
     *o = p->operand;
     const bool is_destination = s->kind == 'd' || s->kind == 'P';
-    if (p->is_name) return refuse(m, p, "'%.*s' is not declared", (int)(p->at.length > 80 ? 80 : p->at.length), p->at.text);
+    if (p->is_name)
+        return refuse(m, p, "'%.*s' is not declared", (int)(p->at.length > 80 ? 80 : p->at.length), p->at.text);
     if (p->is_list || o->kind == OPERAND_VECTOR) return refuse(m, p, "a single operand should stand here, not a list");
     if (o->kind == OPERAND_ADDRESS) return refuse(m, p, "an address in brackets does not belong here");
     if (is_destination) {
@@ -134,12 +143,14 @@ static bool take_scalar(struct match *m, const struct parsed *p, const struct sp
     }
     if (s->kind == 'p' || s->kind == 'P' || s->type == T_PRED) {
         if (p->is_constant && !p->constant.is_float && s->kind == 'p') {
-            *o = (struct operand){ .kind = OPERAND_CONSTANT, .type = T_PRED, .row = constant_row(m->r, p->constant.bits != 0) };
+            *o = (struct operand){ .kind = OPERAND_CONSTANT, .type = T_PRED,
+                                   .row = constant_row(m->r, p->constant.bits != 0) };
             return !m->r->failed;
         }
         if (p->is_constant || o->kind == OPERAND_SINK) return refuse(m, p, "a predicate register should stand here");
         if (o->kind == OPERAND_SPECIAL && s->kind != 'P') return take_preset(m, p, &(struct spec){ .type = T_PRED }, o);
-        if (o->kind != OPERAND_REGISTER || o->type != T_PRED) return refuse(m, p, "a predicate register should stand here");
+        if (o->kind != OPERAND_REGISTER || o->type != T_PRED)
+            return refuse(m, p, "a predicate register should stand here");
         if (o->negated && s->kind != 'p') return refuse(m, p, "'!' does not belong here");
         return true;
     }
@@ -183,12 +194,14 @@ static bool take(struct match *m, const struct parsed *p, const struct spec *s, 
 {
     if (s->kind == 'l' || s->kind == 't') return take_label(m, p, s, o);
     if (s->kind == 'a' || s->kind == 'A') {
-        if (p->operand.kind != OPERAND_ADDRESS || p->is_constant) return refuse(m, p, "an address in brackets should stand here");
+        if (p->operand.kind != OPERAND_ADDRESS || p->is_constant)
+            return refuse(m, p, "an address in brackets should stand here");
         *o = p->operand;
         return true;
     }
     if (s->kind == 'q') {
-        if (p->operand.kind != OPERAND_SPECIAL || p->is_constant) return refuse(m, p, "a special register should stand here");
+        if (p->operand.kind != OPERAND_SPECIAL || p->is_constant)
+            return refuse(m, p, "a special register should stand here");
         *o = p->operand;
         return true;
     }
@@ -228,7 +241,8 @@ static uint32_t required(const char *at, const struct insn *in)
     return count;
 }
 
-bool operands_match(struct reader *r, const struct row *row, struct insn *in, const struct parsed_list *list, struct mismatch *why)
+bool operands_match(struct reader *r, const struct row *row, struct insn *in, const struct parsed_list *list,
+                    struct mismatch *why)
 {
     struct operand out[MAX_PARSED + 8] = { 0 }, elements[MAX_ELEMENTS];
     const struct parsed *source[MAX_PARSED + 8] = { 0 };
@@ -255,7 +269,8 @@ bool operands_match(struct reader *r, const struct row *row, struct insn *in, co
         next++;
         if (s.kind != 'A') continue;
         p = next < list->count ? &list->item[next] : &end;
-        if (next >= list->count || !p->in_address) return refuse(&m, p, "coordinates should stand in the address: [base, {..}]");
+        if (next >= list->count || !p->in_address)
+            return refuse(&m, p, "coordinates should stand in the address: [base, {..}]");
         s.kind = 's';
         if (!take(&m, p, &s, &out[++count])) return false;
         source[count] = p;

@@ -20,8 +20,8 @@ static void read_version(struct reader *r)
     }
     const uint32_t version = (uint32_t)((text[0] - '0') * 10 + (text[2] - '0'));
     if (version < OLDEST_VERSION || version > NEWEST_VERSION)
-        reader_fail(r, "PTX %.3s is not known here; versions %d.%d to %d.%d are", text, OLDEST_VERSION / 10, OLDEST_VERSION % 10,
-                    NEWEST_VERSION / 10, NEWEST_VERSION % 10);
+        reader_fail(r, "PTX %.3s is not known here; versions %d.%d to %d.%d are", text, OLDEST_VERSION / 10,
+                    OLDEST_VERSION % 10, NEWEST_VERSION / 10, NEWEST_VERSION % 10);
     r->module->version = version;
     token_next(r);
 }
@@ -48,7 +48,8 @@ static void read_one_target(struct reader *r)
     static const char *const options[] = { "debug", "texmode_unified", "texmode_independent" };
     for (size_t i = 0; i < 3; i++)
         if (strlen(options[i]) == t.length && memcmp(options[i], t.text, t.length) == 0) return;
-    reader_fail_at(r, t.line, t.column, "the target option '%.*s' is not known here", (int)(t.length > 32 ? 32 : t.length), t.text);
+    reader_fail_at(r, t.line, t.column, "the target option '%.*s' is not known here",
+                   (int)(t.length > 32 ? 32 : t.length), t.text);
 }
 
 static void read_target(struct reader *r)
@@ -132,18 +133,21 @@ static void read_module(struct reader *r)
 
 static void no_memory(struct reader *r)
 {
-    if (r->error != NULL) *r->error = (struct ptx_error){ 1, 1, "no memory for this module", "error: no memory for this module" };
+    if (r->error != NULL)
+        *r->error = (struct ptx_error){ 1, 1, "no memory for this module", "error: no memory for this module" };
     r->failed = true;
 }
 
-struct module *ptx_read(const char *name, const char *text, size_t length, const struct ptx_limits *limits, struct ptx_error *error)
+struct module *ptx_read(const char *name, const char *text, size_t length, const struct ptx_limits *limits,
+                        struct ptx_error *error)
 {
     struct module *module = calloc(1, sizeof *module);
     struct reader *r = calloc(1, sizeof *r);
     if (limits == NULL) limits = &ptx_default_limits;
     if (module == NULL || r == NULL) {
         free(module), free(r);
-        if (error != NULL) *error = (struct ptx_error){ 1, 1, "no memory for this module", "error: no memory for this module" };
+        if (error != NULL)
+            *error = (struct ptx_error){ 1, 1, "no memory for this module", "error: no memory for this module" };
         return NULL;
     }
     if (length > 0 && text[length - 1] == '\0') length--;
@@ -183,7 +187,8 @@ const struct function *ptx_function(const struct module *module, const char *nam
 const struct variable *ptx_variable(const struct module *module, const char *name)
 {
     for (uint32_t i = 0; i < module->variable_count; i++)
-        if (!module->variables[i]->inside_function && strcmp(module->variables[i]->name, name) == 0) return module->variables[i];
+        if (!module->variables[i]->inside_function && strcmp(module->variables[i]->name, name) == 0)
+            return module->variables[i];
     return NULL;
 }
 

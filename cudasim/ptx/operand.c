@@ -13,7 +13,8 @@ const struct special_info special_table[SPECIAL_COUNT] = {
 enum special special_named(const char *name, size_t length)
 {
     for (int i = 0; i < SPECIAL_COUNT; i++)
-        if (strlen(special_table[i].name) == length && memcmp(special_table[i].name, name, length) == 0) return (enum special)i;
+        if (strlen(special_table[i].name) == length && memcmp(special_table[i].name, name, length) == 0)
+            return (enum special)i;
     return SPECIAL_COUNT;
 }
 
@@ -142,8 +143,8 @@ static void read_address(struct reader *r, struct parsed_list *list, struct pars
         } else if ((s = scope_find(r, r->token.text, r->token.length)) != NULL && s->kind == SYMBOL_VARIABLE) {
             p->operand.variable = s->variable;
         } else {
-            reader_fail(r, "'%.*s' is no declared register or variable", (int)(r->token.length > 100 ? 100 : r->token.length),
-                        r->token.text);
+            reader_fail(r, "'%.*s' is no declared register or variable",
+                        (int)(r->token.length > 100 ? 100 : r->token.length), r->token.text);
         }
         token_next(r);
         if (token_is(r, '+') || token_is(r, '-')) p->operand.value = read_integer(r, "an offset", INT32_MIN, INT32_MAX);

@@ -5,7 +5,8 @@
 
 enum { MAX_WORDS = 32 };
 
-/* order[t]: which word stands at place t of the pattern; any_order: the first unused word that fits, in_order checks the result. */
+/* order[t]: which word stands at place t of the pattern; any_order: the first unused word that fits, in_order checks
+ * the result. */
 struct matching {
     const struct row *row;
     const struct word *words;
@@ -23,7 +24,8 @@ static size_t base_length(const char *pattern) { return strcspn(pattern, ".{(");
 static size_t word_length(const char *at)
 {
     size_t length = 1;
-    for (char c; (c = at[length]) != '\0' && c != '.' && c != '(' && c != ')' && c != '{' && c != '|' && c != '}';) length++;
+    for (char c; (c = at[length]) != '\0' && c != '.' && c != '(' && c != ')' && c != '{' && c != '|' && c != '}';)
+        length++;
     return length;
 }
 
@@ -89,8 +91,8 @@ static bool match_word(struct matching *m, const char *pattern, size_t length, u
     return false;
 }
 
-/* ptxas takes "ld.global.acquire.gpu" for "ld.acquire.gpu.global": a word with a common meaning may stand elsewhere, but not change
- * places with another of the same kind (two spaces, two types). */
+/* ptxas takes "ld.global.acquire.gpu" for "ld.acquire.gpu.global": a word with a common meaning may stand elsewhere,
+ * but not change places with another of the same kind (two spaces, two types). */
 static bool in_order(const struct matching *m)
 {
     for (uint32_t i = 0; i < m->count; i++)
@@ -187,7 +189,8 @@ uint32_t insn_count(const struct insn *in, const char *word)
             inside = false, p++;
         } else {
             const size_t length = word_length(p);
-            if (length == wanted && memcmp(p, word, wanted) == 0 && (!inside || in->choice[group] == alternative)) count++;
+            if (length == wanted && memcmp(p, word, wanted) == 0 && (!inside || in->choice[group] == alternative))
+                count++;
             p += length;
         }
     }
@@ -218,7 +221,8 @@ const char *row_check(const struct row *row)
         } else if (*p == '.') {
             const size_t length = word_length(p);
             if (length < 2) return "an empty word";
-            if (p[1] == '$' && (length != 3 || p[2] < '1' || p[2] >= '1' + INSN_TYPES || row->types == NULL)) return "a bad type";
+            if (p[1] == '$' && (length != 3 || p[2] < '1' || p[2] >= '1' + INSN_TYPES || row->types == NULL))
+                return "a bad type";
             p += length;
         } else {
             return "a character that belongs nowhere";

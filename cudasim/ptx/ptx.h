@@ -1,8 +1,9 @@
 /* A module of PTX after reading: functions, variables, and code whose operands are decoded.
  *
- * One array holds the instructions of all functions (a program counter is an index into it).  Registers are rows of a frame: row 0
- * is where a sink (_) writes; .b128 takes two rows.  Constants are rows too, 32 equal values, so that a handler reads any source
- * operand the same way.  Everything lives in the module's arena and is not written after reading. */
+ * One array holds the instructions of all functions (a program counter is an index into it).  Registers are rows of a
+ * frame: row 0 is where a sink (_) writes; .b128 takes two rows.  Constants are rows too, 32 equal values, so that a
+ * handler reads any source operand the same way.  Everything lives in the module's arena and is not written after
+ * reading. */
 #ifndef CUDASIM_PTX_PTX_H
 #define CUDASIM_PTX_PTX_H
 
@@ -11,19 +12,39 @@
 
 enum { LANES = 32 };
 
-enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_SHARED_CLUSTER, SPACE_LOCAL, SPACE_CONST, SPACE_PARAM, SPACE_REG,
+enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_SHARED_CLUSTER, SPACE_LOCAL, SPACE_CONST, SPACE_PARAM,
+             SPACE_REG,
              SPACE_COUNT };
 
-/* What common modifiers mean; see instructions/table.c for the words.  RN is 0: a form without the modifier has no rounding to
- * do. */
+/* What common modifiers mean; see instructions/table.c for the words.  RN is 0: a form without the modifier has no
+ * rounding to do. */
 enum rounding { ROUND_NONE, ROUND_RN, ROUND_RZ, ROUND_RM, ROUND_RP, ROUND_RNA, ROUND_RS,
                 ROUND_RNI, ROUND_RZI, ROUND_RMI, ROUND_RPI };
-enum semantics { ORDER_NONE, ORDER_WEAK, ORDER_VOLATILE, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SC,
+enum semantics { ORDER_NONE, ORDER_WEAK, ORDER_VOLATILE, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL,
+                 ORDER_SC,
                  ORDER_MMIO };
 enum scope { SCOPE_NONE, SCOPE_CTA, SCOPE_CLUSTER, SCOPE_GPU, SCOPE_SYS };
-enum compare { COMPARE_NONE, COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_LE, COMPARE_GT, COMPARE_GE, COMPARE_LO, COMPARE_LS,
-               COMPARE_HI, COMPARE_HS, COMPARE_EQU, COMPARE_NEU, COMPARE_LTU, COMPARE_LEU, COMPARE_GTU, COMPARE_GEU, COMPARE_NUM,
-               COMPARE_NAN };
+enum compare {
+    COMPARE_NONE,
+    COMPARE_EQ,
+    COMPARE_NE,
+    COMPARE_LT,
+    COMPARE_LE,
+    COMPARE_GT,
+    COMPARE_GE,
+    COMPARE_LO,
+    COMPARE_LS,
+    COMPARE_HI,
+    COMPARE_HS,
+    COMPARE_EQU,
+    COMPARE_NEU,
+    COMPARE_LTU,
+    COMPARE_LEU,
+    COMPARE_GTU,
+    COMPARE_GEU,
+    COMPARE_NUM,
+    COMPARE_NAN
+};
 enum { FLAG_FTZ = 1, FLAG_SAT = 2, FLAG_SATFINITE = 4, FLAG_RELU = 8, FLAG_NAN = 16, FLAG_ABS = 32, FLAG_XORSIGN = 64,
        FLAG_APPROX = 128, FLAG_UNI = 256, FLAG_CC = 512, FLAG_FULL = 1024 };
 
@@ -31,8 +52,10 @@ enum operand_kind {
     OPERAND_NONE,
     OPERAND_REGISTER,                     /* slot */
     OPERAND_CONSTANT,                     /* row, value */
-    OPERAND_SPECIAL,                      /* value: enum special; only where it changes while a thread runs (%clock64) */
-    OPERAND_SYMBOL,                       /* a variable as an argument of call; elsewhere it has become a register: see preset */
+    OPERAND_SPECIAL,                      /* value: enum special; only where it changes while a thread runs
+                                             (%clock64) */
+    OPERAND_SYMBOL,                       /* a variable as an argument of call; elsewhere it has become a register: see
+                                             preset */
     OPERAND_FUNCTION,                     /* the function that is called; elsewhere it has become a register */
     OPERAND_ADDRESS,                      /* [base + value]: base is a register (slot), a variable, or nothing */
     OPERAND_VECTOR,                       /* element[count] */
@@ -112,8 +135,8 @@ struct variable {
     uint32_t line;
 };
 
-/* A row of a frame that the machine fills when the frame is made: special registers that do not change, addresses of variables and
- * functions.  Operands that name them are ordinary registers for the handlers. */
+/* A row of a frame that the machine fills when the frame is made: special registers that do not change, addresses of
+ * variables and functions.  Operands that name them are ordinary registers for the handlers. */
 struct preset {
     struct preset *next;
     uint32_t slot;
@@ -147,7 +170,8 @@ struct function {
     uint32_t line;
 };
 
-struct location { uint32_t file, line, column; uint32_t inlined; };   /* inlined: index of the call site's location, 0: none */
+struct location { uint32_t file, line, column; uint32_t inlined; };   /* inlined: index of the call site's location, 0:
+                                                                         none */
 
 struct module {
     struct arena arena;
@@ -168,7 +192,8 @@ struct module {
     const char **files;                   /* by .file number */
     uint32_t file_count;
     bool tensor_fences, proxy_fences;     /* some instruction is tcgen05.fence, fence.proxy.async */
-    bool waits_for_grids, launches_dependents;            /* some instruction is griddepcontrol.wait, .launch_dependents */
+    bool waits_for_grids, launches_dependents;            /* some instruction is griddepcontrol.wait,
+                                                             .launch_dependents */
     bool cancels_clusters;                /* some instruction is clusterlaunchcontrol.try_cancel */
 };
 

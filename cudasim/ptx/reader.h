@@ -1,5 +1,5 @@
-/* What the files of the reader share.  Reading stops at the first error: from then on the lexer gives TOKEN_END only, so that every
- * loop ends; what was built is thrown away. */
+/* What the files of the reader share.  Reading stops at the first error: from then on the lexer gives TOKEN_END only,
+ * so that every loop ends; what was built is thrown away. */
 #ifndef CUDASIM_PTX_READER_H
 #define CUDASIM_PTX_READER_H
 
@@ -8,7 +8,8 @@
 
 /* ---- lexer.c ---- */
 
-enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_WORD, TOKEN_INTEGER, TOKEN_FLOAT32, TOKEN_FLOAT64, TOKEN_DECIMAL, TOKEN_STRING,
+enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_WORD, TOKEN_INTEGER, TOKEN_FLOAT32, TOKEN_FLOAT64, TOKEN_DECIMAL,
+                  TOKEN_STRING,
                   TOKEN_PUNCTUATION };
 
 struct token {
@@ -39,7 +40,12 @@ struct symbol {
 };
 
 enum { SCOPE_BUCKETS = 64 };
-struct scope_level { struct scope_level *outer; struct symbol *bucket[SCOPE_BUCKETS]; uint32_t depth; bool has_families; };
+struct scope_level {
+    struct scope_level *outer;
+    struct symbol *bucket[SCOPE_BUCKETS];
+    uint32_t depth;
+    bool has_families;
+};
 
 /* A place that waits for a label. */
 struct fixup {
@@ -85,9 +91,10 @@ void token_expect(struct reader *r, char punctuation);        /* past it, or an 
 const char *token_expect_name(struct reader *r, const char *what, uint32_t *length);   /* copied into the arena */
 
 /* error.c.  The first error counts; the others are dropped. */
-__attribute__((format(printf, 2, 3))) void reader_fail(struct reader *r, const char *format, ...);   /* at the current token */
-__attribute__((format(printf, 4, 5))) void reader_fail_at(struct reader *r, uint32_t line, uint32_t column, const char *format,
-                                                          ...);
+/* at the current token */
+__attribute__((format(printf, 2, 3))) void reader_fail(struct reader *r, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void reader_fail_at(struct reader *r, uint32_t line, uint32_t column,
+                                                          const char *format, ...);
 
 void *reader_allocate(struct reader *r, size_t bytes);        /* zeroed; NULL, and failed, where there is no memory */
 /* Makes room for one more element; false (and failed) where there is no memory or more than limit. */

@@ -21,7 +21,8 @@ struct keys { uint32_t digits, key[MOST_DIGITS + 1]; };
 static struct keys keys_of(const char *name, uint32_t length)
 {
     struct keys k = { 0, { 0 } };
-    while (k.digits < MOST_DIGITS && k.digits + 1 < length && name[length - 1 - k.digits] >= '0' && name[length - 1 - k.digits] <= '9')
+    while (k.digits < MOST_DIGITS && k.digits + 1 < length && name[length - 1 - k.digits] >= '0'
+           && name[length - 1 - k.digits] <= '9')
         k.digits++;
     const char *digit = name + length - k.digits;
     uint32_t h = hash_on(hash_of_nothing, name, length - k.digits);
@@ -33,7 +34,8 @@ static struct keys keys_of(const char *name, uint32_t length)
 void *reader_allocate(struct reader *r, size_t bytes)
 {
     void *memory = arena_allocate(&r->module->arena, bytes);
-    if (memory == NULL) reader_fail(r, "this module needs more memory than the limit of %zu MiB", r->limits->arena_bytes >> 20);
+    if (memory == NULL)
+        reader_fail(r, "this module needs more memory than the limit of %zu MiB", r->limits->arena_bytes >> 20);
     return memory;
 }
 
@@ -85,8 +87,8 @@ struct symbol *scope_add(struct reader *r, const char *name, uint32_t length, en
 }
 
 /* %r17 of %r<532>: the digits behind the longest prefix that is a family, without leading zeros. */
-static bool find_family(const struct scope_level *scope, const char *name, uint32_t length, const struct keys *keys, uint32_t *slot,
-                        enum ptx_type *type)
+static bool find_family(const struct scope_level *scope, const char *name, uint32_t length, const struct keys *keys,
+                        uint32_t *slot, enum ptx_type *type)
 {
     uint64_t number = 0, power = 1;
     for (uint32_t left = keys->digits; left-- > 0;) {
@@ -125,7 +127,8 @@ void fixup_add(struct reader *r, const struct token *name, int64_t *value, uint3
     struct fixup *fixup = reader_allocate(r, sizeof *fixup);
     if (fixup == NULL) return;
     *fixup = (struct fixup){ .next = r->fixups, .name = name->text, .length = name->length, .line = name->line,
-                             .column = name->column, .scope = r->scope, .value = value, .target = target, .operand = operand };
+                             .column = name->column, .scope = r->scope, .value = value, .target = target,
+                             .operand = operand };
     r->fixups = fixup;
 }
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum field { FIELD_FLAG, FIELD_ROUNDING, FIELD_SPACE, FIELD_ORDER, FIELD_SCOPE, FIELD_COMPARE, FIELD_VECTOR, FIELD_NONE };
+enum field { FIELD_FLAG, FIELD_ROUNDING, FIELD_SPACE, FIELD_ORDER, FIELD_SCOPE, FIELD_COMPARE, FIELD_VECTOR,
+             FIELD_NONE };
 
 static const struct { const char *word; enum field field; uint16_t value;
 } common_words[] = {
@@ -93,7 +94,8 @@ static void set_field(struct insn *in, enum field field, uint16_t value)
     switch (field) {
     case FIELD_FLAG: in->flags |= value; break;
     case FIELD_ROUNDING: in->rounding = (uint8_t)value; break;
-    case FIELD_SPACE: if (in->space == SPACE_GENERIC) in->space = (uint8_t)value; break;   /* the first counts: the destination */
+    /* the first counts: the destination */
+    case FIELD_SPACE: if (in->space == SPACE_GENERIC) in->space = (uint8_t)value; break;
     case FIELD_ORDER: in->semantics = (uint8_t)value; break;
     case FIELD_SCOPE: in->scope = (uint8_t)value; break;
     case FIELD_COMPARE: in->compare = (uint8_t)value; break;
@@ -108,8 +110,9 @@ enum { COMMON_WORDS = sizeof common_words / sizeof common_words[0] };
 static size_t find_common(const char *word, size_t length)
 {
     size_t i = 0;
-    while (i < COMMON_WORDS && (length < 2 || common_words[i].word[1] != word[1] || strlen(common_words[i].word) != length ||
-                                memcmp(common_words[i].word, word, length) != 0))
+    while (i < COMMON_WORDS
+           && (length < 2 || common_words[i].word[1] != word[1] || strlen(common_words[i].word) != length
+               || memcmp(common_words[i].word, word, length) != 0))
         i++;
     return i;
 }
@@ -130,8 +133,8 @@ bool common_word(struct insn *in, const char *word, size_t length)
     return true;
 }
 
-/* All rows by mnemonic, made when the first module is read: a chain for each hash of the name, in the order of the families.
- * Numbers begin at 1; 0 ends a chain. */
+/* All rows by mnemonic, made when the first module is read: a chain for each hash of the name, in the order of the
+ * families. Numbers begin at 1; 0 ends a chain. */
 enum { MOST_ROWS = 2047, CHAINS = 256 };
 static struct {
     const struct row *row[MOST_ROWS + 1];
@@ -199,11 +202,12 @@ static bool target_listed(const char *targets, uint32_t sm, char suffix)
 bool row_available(const struct row *row, const struct module *module, char *sentence, size_t size)
 {
     if (module->version < row->since) {
-        snprintf(sentence, size, "this form needs PTX %d.%d; the module says .version %u.%u", row->since / 10, row->since % 10,
-                 module->version / 10, module->version % 10);
+        snprintf(sentence, size, "this form needs PTX %d.%d; the module says .version %u.%u", row->since / 10,
+                 row->since % 10, module->version / 10, module->version % 10);
         return false;
     }
     if (row->targets[0] == '\0' || target_listed(row->targets, module->sm, module->suffix)) return true;
-    snprintf(sentence, size, "this form needs the target %s; the module says sm_%u%.1s", row->targets, module->sm, &module->suffix);
+    snprintf(sentence, size, "this form needs the target %s; the module says sm_%u%.1s", row->targets, module->sm,
+             &module->suffix);
     return false;
 }

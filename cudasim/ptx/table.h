@@ -1,25 +1,28 @@
-/* The table of instructions: a row says how a form is written, which operands it takes, since when and where it exists, what it
- * demands of the lanes, and who executes it.  Reader, checker, disassembler, documentation and coverage all read these rows.
+/* The table of instructions: a row says how a form is written, which operands it takes, since when and where it exists,
+ * what it demands of the lanes, and who executes it.  Reader, checker, disassembler, documentation and coverage all
+ * read these rows.
  *
- * pattern   "add{.rn|.rz}{.ftz}.$1": words in their order; {.a|.b} may be left out, (.a|.b) may not; .$1 is a type of the first
- * set;
- *           # inside a word is a number (".m64n#k16").  Words with a common meaning (.rn, .ftz, .shared::cta, .v4, .acquire, ...)
+ * pattern   "add{.rn|.rz}{.ftz}.$1": words in their order; {.a|.b} may be left out, (.a|.b) may not; .$1 is a type of
+ *           the first set; # inside a word is a number (".m64n#k16").
+ *           Words with a common meaning (.rn, .ftz, .shared::cta, .v4, .acquire, ...)
  *           fill insn.rounding, flags, space, vector, semantics, scope, compare; the rest is in insn.choice by group.
  *           Words with a common meaning may also stand in another order, as ptxas allows; all others may not.
- * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".  Without $1, insn.type[0] is the first type spelled
- * out.
+ * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".  Without $1, insn.type[0] is the first
+ *           type spelled out.
  * operands  separated by blanks, each [?|(.word)][|]CLASS[_][:TYPE][+][*|{n}|{}], CLASS being
- *             d destination register (d_: or a sink)            s source: register, constant, address of a variable or function
+ *             d destination register (d_: or a sink)            s source: register, constant, address of a variable or
+ *                                                               function
  *             r source register    i integer constant           q special register that changes (%clock64)
  *             a address [..]       A [address, {coordinates}]: two operands, the second a vector of TYPE
  *             p predicate source, may be negated                P predicate result or a sink
  *             l label              t table of labels            C the operands of call
  *           TYPE a number (the type of $n), w1 (twice the width of $1), or a type's name.  Then
  *             +  a wider register is allowed (ld, st, cvt)
- *             *  a vector {..} as long as the .v2/.v4/.v8 modifier says (a scalar without it, which may stand in braces)
+ *             *  a vector {..} as long as the .v2/.v4/.v8 modifier says (a scalar without it, which may stand in
+ *                braces)
  *             {n} a vector of n elements; {} of any number; {1?} one element, with or without its braces
- *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;  |  it stands behind '|', or not at
- * all; &  it stands behind '|'
+ *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;
+ *           |  it stands behind '|', or not at all;  &  it stands behind '|'
  *           A handler finds operand i of this list in in->operand[i]; one that was left out has kind OPERAND_NONE.
  * targets   "" everywhere, "sm_80+", or a list "sm_90a sm_100a". */
 #ifndef CUDASIM_PTX_TABLE_H
@@ -31,7 +34,8 @@
 enum { DEMANDS_NOTHING = 0,
        DEMANDS_ALIGNED = 1,               /* all lanes that have not exited execute it together */
        DEMANDS_WARPGROUP = 2,             /* all four warps of an aligned group of four, too */
-       ENDS_BLOCK = 4,                    /* control may not fall through: for the reader's check of the function's end */
+       ENDS_BLOCK = 4,                    /* control may not fall through: for the reader's check of the function's
+                                             end */
        NONE_EXITED = 8,                   /* "undefined if any thread in the warp has exited", or never was there */
        DEMANDS_WHOLE_WARP = DEMANDS_ALIGNED | NONE_EXITED };
 
@@ -41,7 +45,8 @@ struct row {
     const char *targets;
     uint32_t demands;
     insn_handler *run;
-    /* Works out what depends on modifiers and operands; may replace in->run.  Returns NULL, or why this form is refused. */
+    /* Works out what depends on modifiers and operands; may replace in->run.  Returns NULL, or why this form is
+     * refused. */
     const char *(*prepare)(struct module *module, struct insn *in);
     const char *section;                  /* of the PTX manual */
 };
@@ -52,7 +57,8 @@ struct family { const char *name; const struct row *rows; int count; };
 /* instructions/table/families.c: all families; ends with name NULL. */
 extern const struct family *const instruction_families[];
 
-/* Whether the word (".ftz") was written; how often, where a pattern has it in several places.  For prepare functions. */
+/* Whether the word (".ftz") was written; how often, where a pattern has it in several places.  For prepare
+ * functions. */
 bool insn_has(const struct insn *in, const char *word);
 uint32_t insn_count(const struct insn *in, const char *word);
 
@@ -60,8 +66,8 @@ uint32_t insn_count(const struct insn *in, const char *word);
 const struct row *table_next(const char *base, size_t length, uint32_t *state);
 bool table_knows(const char *base, size_t length);
 
-/* Matching of the words behind the base.  words: ".rn", ".f32", ...; returns true if the row's pattern is exactly these words and
- * fills in's choice, type, and common fields; *reached is the number of words understood. */
+/* Matching of the words behind the base.  words: ".rn", ".f32", ...; returns true if the row's pattern is exactly these
+ * words and fills in's choice, type, and common fields; *reached is the number of words understood. */
 struct word { const char *text; uint32_t length, column; };
 bool pattern_match(const struct row *row, const struct word *words, uint32_t count, struct insn *in, uint32_t *reached);
 

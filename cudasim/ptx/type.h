@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* kind: u unsigned, s signed, b bits, f float, p predicate, x packed or small numbers, held in a .b register of `bits` bits */
+/* kind: u unsigned, s signed, b bits, f float, p predicate, x packed or small numbers, held in a .b register of `bits`
+ * bits */
 /*        id       name       bits kind */
 #define PTX_TYPES(X) \
         X(U8,      "u8",      8,   'u') \
@@ -75,8 +76,8 @@ static inline uint64_t bits_mask(uint32_t bits) { return bits >= 64 ? UINT64_MAX
 /* The type called so (without the dot), or T_NONE. */
 enum ptx_type type_named(const char *name, size_t length);
 
-/* Whether an operand declared as `declared` may stand where an instruction wants `wanted` ("Operand Type Checking"); wider: ld, st
- * and cvt take registers wider than their type ("Operand Size Exceeding Instruction-Type Size"). */
+/* Whether an operand declared as `declared` may stand where an instruction wants `wanted` ("Operand Type Checking");
+ * wider: ld, st and cvt take registers wider than their type ("Operand Size Exceeding Instruction-Type Size"). */
 bool type_accepts(enum ptx_type wanted, enum ptx_type declared, bool wider);
 
 #endif

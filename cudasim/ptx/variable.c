@@ -19,7 +19,8 @@ enum space space_named(const struct token *t)
 
 static enum ptx_type read_type(struct reader *r)
 {
-    const enum ptx_type type = r->token.kind == TOKEN_WORD ? type_named(r->token.text + 1, r->token.length - 1) : T_NONE;
+    const enum ptx_type type =
+        r->token.kind == TOKEN_WORD ? type_named(r->token.text + 1, r->token.length - 1) : T_NONE;
     if (type == T_NONE || type_kind(type) == 'x') {
         reader_fail(r, "a type should stand here, as .b32");
         return T_B32;
@@ -122,7 +123,8 @@ static void add_relocation(struct reader *r, struct initializer *i, bool generic
     if (r->failed) return;
     i->relocation[i->relocations++] = (struct relocation){
         .offset = (uint32_t)i->at, .bytes = 8, .addend = addend, .generic = generic,
-        .variable = s->kind == SYMBOL_VARIABLE ? s->variable : NULL, .function = s->kind == SYMBOL_FUNCTION ? s->function : NULL,
+        .variable = s->kind == SYMBOL_VARIABLE ? s->variable : NULL,
+        .function = s->kind == SYMBOL_FUNCTION ? s->function : NULL,
     };
 }
 
@@ -228,7 +230,8 @@ static struct variable *read_declarator(struct reader *r, const struct variable 
         return NULL;
     }
     if (open) v->count = 0;
-    if (__builtin_mul_overflow(v->count, (uint64_t)type_bytes(v->type) * v->vector, &v->bytes) || v->bytes > MAX_VARIABLE_BYTES) {
+    if (__builtin_mul_overflow(v->count, (uint64_t)type_bytes(v->type) * v->vector, &v->bytes)
+        || v->bytes > MAX_VARIABLE_BYTES) {
         reader_fail(r, "this variable is too large");
         return NULL;
     }
@@ -256,8 +259,8 @@ static void keep(struct reader *r, struct variable *v)
         v->offset = place(&r->function->local_bytes, v);
         if (v->align > r->function->local_align) r->function->local_align = v->align;
     } else {
-        if (!reader_grow(r, (void **)&m->variables, m->variable_count, &r->variable_capacity, sizeof *m->variables, 1u << 20,
-                         "variables"))
+        if (!reader_grow(r, (void **)&m->variables, m->variable_count, &r->variable_capacity, sizeof *m->variables,
+                         1u << 20, "variables"))
             return;
         v->index = m->variable_count;
         m->variables[m->variable_count++] = v;

@@ -64,7 +64,8 @@ static bool read_float(const char *text, const struct element_type *type, uint64
 static int number(struct argument *a, const struct element_type *type, const char *text)
 {
     uint64_t value = 0;
-    const bool ok = type->kind == 'f' ? read_float(text, type, &value) : type->kind != 0 && read_integer(text, type, &value);
+    const bool ok =
+        type->kind == 'f' ? read_float(text, type, &value) : type->kind != 0 && read_integer(text, type, &value);
     if (!ok) return bad_input("--arg %s: \"%s\" is no number of type %s", a->text, text, type->name);
     a->kind = ARGUMENT_VALUE;
     a->bytes = type->bytes;
@@ -124,7 +125,8 @@ static int load(struct argument *a, const char *path)
     a->bytes = npy.data_bytes;
     a->initial = malloc(npy.data_bytes + 1);
     if (a->initial != NULL) memcpy(a->initial, npy.data, npy.data_bytes);
-    snprintf(a->descr, sizeof a->descr, "%c%c%u", npy.item_bytes == 1 || npy.kind == 'V' ? '|' : '<', npy.kind, npy.item_bytes);
+    snprintf(a->descr, sizeof a->descr, "%c%c%u", npy.item_bytes == 1 || npy.kind == 'V' ? '|' : '<', npy.kind,
+             npy.item_bytes);
     a->rank = npy.rank;
     memcpy(a->shape, npy.shape, sizeof a->shape);
     free(bytes);
@@ -134,7 +136,8 @@ static int load(struct argument *a, const char *path)
 static int in_and_out(struct argument *a, const char *rest)
 {
     const char *colon = strrchr(rest, ':');
-    if (colon == NULL || colon == rest || colon[1] == '\0') return bad_input("--arg %s: must be inout:FILE.npy:OUT.npy", a->text);
+    if (colon == NULL || colon == rest || colon[1] == '\0')
+        return bad_input("--arg %s: must be inout:FILE.npy:OUT.npy", a->text);
     char *path = strndup(rest, (size_t)(colon - rest));
     const int status = path == NULL ? bad_input("no memory") : load(a, path);
     free(path);
@@ -154,7 +157,8 @@ static int out(struct argument *a, const char *rest)
     if (a->rank == 0) return bad_input("--arg %s: \"%s\" is no shape as 128x64", a->text, shape + 1);
     a->bytes = t->bytes;
     for (uint32_t i = 0; i < a->rank; i++)
-        if (a->shape[i] != 0 && a->bytes > (UINT64_C(1) << 40) / a->shape[i]) return bad_input("--arg %s: too large", a->text);
+        if (a->shape[i] != 0 && a->bytes > (UINT64_C(1) << 40) / a->shape[i])
+            return bad_input("--arg %s: too large", a->text);
         else a->bytes *= a->shape[i];
     a->output = strndup(rest, (size_t)(type - 1 - rest));
     a->initial = malloc(a->bytes + 1);
@@ -190,7 +194,8 @@ static bool buffer_named(const char *text, size_t length, const struct kernel *k
     char *end;
     if (*digits < '1' || *digits > '9') return false;
     const unsigned long long number = strtoull(digits, &end, 10);
-    const uint32_t first = memory ? 0 : kernel->memories, count = memory ? kernel->memories : kernel->arguments - kernel->memories;
+    const uint32_t first = memory ? 0 : kernel->memories,
+                   count = memory ? kernel->memories : kernel->arguments - kernel->memories;
     if (end != text + length || number > count) return false;
     *index = first + (uint32_t)number - 1;
     return kernel->argument[*index].kind == ARGUMENT_BUFFER;
@@ -211,7 +216,8 @@ static int tensor_map(struct argument *a, const char *rest, const struct kernel 
     a->kind = ARGUMENT_TENSOR_MAP;
     a->bytes = TENSOR_MAP_BYTES;
     if (!buffer_named(field[0], length[0], kernel, &a->over))
-        return bad_input("--arg %s: \"%.*s\" is neither the number of an argument before it that is a pointer nor M1, M2, ...",
+        return bad_input("--arg %s: \"%.*s\" is neither the number of an argument before it that is a pointer nor M1, "
+                         "M2, ...",
                          a->text,
                          (int)length[0], field[0]);
     const char *names[TENSOR_TYPE_COUNT];
@@ -221,8 +227,8 @@ static int tensor_map(struct argument *a, const char *rest, const struct kernel 
     uint64_t box[8];
     a->rank = read_shape(field[2], length[2], 1, a->shape);
     if (a->rank == 0 || a->rank > TENSOR_RANK || read_shape(field[3], length[3], 1, box) != a->rank)
-        return bad_input("--arg %s: shape and box must be like 128x64, with the same number of dimensions, at most %d", a->text,
-                         TENSOR_RANK);
+        return bad_input("--arg %s: shape and box must be like 128x64, with the same number of dimensions, at most %d",
+                         a->text, TENSOR_RANK);
     for (uint32_t i = 0; i < a->rank; i++) a->box[i] = box[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)box[i];
     if (fields == 5 && !named(field[4], length[4], swizzles, 4, &a->swizzle))
         return bad_input("--arg %s: swizzle \"%s\" is none of none, 32B, 64B, 128B", a->text, field[4]);

@@ -18,17 +18,21 @@ static const struct bench_settings defaults = { .threads = 1, .loops = 2000 };
 static const struct option options[] = { { "--threads", "N", "host threads; 1 unless given", OPTION_NUMBER,
                                            .offset = offsetof(struct bench_settings, threads), .low = 1, .high = 64 },
                                          { "--loops", "N", "rounds of each loop; 2000 unless given", OPTION_NUMBER,
-                                           .offset = offsetof(struct bench_settings, loops), .low = 1, .high = 1000000 },
+                                           .offset = offsetof(struct bench_settings, loops), .low = 1,
+                                           .high = 1000000 },
                                          { .name = NULL } };
 
-/* The loop of each kernel: %r1 counts down, %r2 is the thread, %r3 its place in shared memory, %rd1 in global memory. */
+/* The loop of each kernel: %r1 counts down, %r2 is the thread, %r3 its place in shared memory, %rd1 in global
+ * memory. */
 struct loop {
     const char *name, *body;
     uint32_t instructions;
 }; /* executed by a thread in a round */
 static const struct loop loops[] = {
-    { "integer", "add.s32 %r4, %r4, %r2; xor.b32 %r5, %r4, %r1; shl.b32 %r6, %r5, 3; mad.lo.s32 %r4, %r6, %r2, %r5;", 4 + 3 },
-    { "float", "fma.rn.f32 %f1, %f1, %f2, %f3; add.f32 %f3, %f1, %f2; mul.f32 %f2, %f3, %f1; sub.f32 %f1, %f2, %f3;", 4 + 3 },
+    { "integer", "add.s32 %r4, %r4, %r2; xor.b32 %r5, %r4, %r1; shl.b32 %r6, %r5, 3; mad.lo.s32 %r4, %r6, %r2, %r5;",
+      4 + 3 },
+    { "float", "fma.rn.f32 %f1, %f1, %f2, %f3; add.f32 %f3, %f1, %f2; mul.f32 %f2, %f3, %f1; sub.f32 %f1, %f2, %f3;",
+      4 + 3 },
     { "shared", "ld.shared.u32 %r4, [%r3]; add.s32 %r4, %r4, %r2; st.shared.u32 [%r3], %r4;", 3 + 3 },
     { "global", "ld.global.u32 %r4, [%rd1]; add.s32 %r4, %r4, %r2; st.global.u32 [%rd1], %r4;", 3 + 3 },
     /* half of the lanes take the branch: three instructions and a jump, or two */
@@ -43,10 +47,12 @@ static const char before[] =
     ".version 9.0\n.target sm_90a\n.address_size 64\n"
     ".visible .entry k(.param .u64 out, .param .u32 rounds)\n{\n"
     ".reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .reg .pred %p<4>; .shared .align 4 .b32 s[256];\n"
-    "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [rounds]; mov.u32 %r2, %tid.x; mov.u32 %r9, %ctaid.x; shl.b32 %r8, %r2, 2;\n"
-    "mov.u32 %r3, s; add.u32 %r3, %r3, %r8; st.shared.u32 [%r3], %r2; mad.lo.u32 %r10, %r9, 256, %r2; mul.wide.u32 %rd2, %r10, 4;\n"
-    "add.u64 %rd1, %rd1, %rd2; and.b32 %r7, %r2, 1; setp.eq.u32 %p2, %r7, 1; mov.u32 %r4, 0; mov.u32 %r5, 0; mov.f32 %f1, "
-    "0f3F800000;\n"
+    "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [rounds]; mov.u32 %r2, %tid.x; mov.u32 %r9, %ctaid.x; "
+    "shl.b32 %r8, %r2, 2;\n"
+    "mov.u32 %r3, s; add.u32 %r3, %r3, %r8; st.shared.u32 [%r3], %r2; mad.lo.u32 %r10, %r9, 256, %r2; "
+    "mul.wide.u32 %rd2, %r10, 4;\n"
+    "add.u64 %rd1, %rd1, %rd2; and.b32 %r7, %r2, 1; setp.eq.u32 %p2, %r7, 1; mov.u32 %r4, 0; mov.u32 %r5, 0; "
+    "mov.f32 %f1, 0f3F800000;\n"
     "mov.f32 %f2, 0f3F000000; mov.f32 %f3, 0f3E800000; bar.sync 0;\nLOOP:\n";
 static const char after[] =
     "\nadd.s32 %r1, %r1, -1; setp.ne.s32 %p1, %r1, 0; @%p1 bra LOOP;\nst.global.u32 [%rd1], %r4;\nret;\n}\n";

@@ -1,7 +1,7 @@
 /* What the verbs of the command `cudasim` share.
  *
- * A verb is one file that defines one `const struct verb verb_NAME`, and a line in cudasim.c.  Its options are rows of a table,
- * from which parsing, errors and --help come; a row says where in the verb's settings the value goes. */
+ * A verb is one file that defines one `const struct verb verb_NAME`, and a line in cudasim.c.  Its options are rows of
+ * a table, from which parsing, errors and --help come; a row says where in the verb's settings the value goes. */
 #ifndef CUDASIM_TOOLS_COMMAND_H
 #define CUDASIM_TOOLS_COMMAND_H
 
@@ -51,7 +51,8 @@ struct verb {
     int (*run)(const void *settings); /* returns an enum exit_status */
 };
 
-/* Settings are filled with the defaults before.  Prints what is wrong; EXIT_DONE or EXIT_BAD_INPUT.  rest: what follows "--". */
+/* Settings are filled with the defaults before.  Prints what is wrong; EXIT_DONE or EXIT_BAD_INPUT.  rest: what follows
+ * "--". */
 int options_parse(const struct verb *verb, int count, char **arguments, void *settings, char ***rest);
 void options_help(const struct verb *verb, FILE *file);
 

@@ -5,7 +5,8 @@
 #include "tools/command.h"
 
 extern const struct verb verb_run, verb_mutate, verb_read, verb_devices, verb_table, verb_bench, verb_unpack;
-static const struct verb *const verbs[] = { &verb_run, &verb_mutate, &verb_read, &verb_devices, &verb_table, &verb_bench, &verb_unpack };
+static const struct verb *const verbs[] = { &verb_run,   &verb_mutate, &verb_read,  &verb_devices,
+                                            &verb_table, &verb_bench,  &verb_unpack };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static char **rest;
@@ -17,7 +18,8 @@ static void help(FILE *file)
           "Executes PTX kernels without a GPU and checks them harder than hardware does.\n\n",
           file);
     for (int i = 0; i < VERBS; i++) fprintf(file, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\n`cudasim VERB --help` says more of a verb.  A program of your own runs with libcudasim.so as its libcuda.so.1.\n",
+    fputs("\n`cudasim VERB --help` says more of a verb.  A program of your own runs with libcudasim.so as its "
+          "libcuda.so.1.\n",
           file);
 }
 

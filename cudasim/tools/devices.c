@@ -8,8 +8,8 @@ static const struct option options[] = { { .name = NULL } };
 static int run(const void *settings)
 {
     (void)settings;
-    printf("%-8s %10s %14s %12s %9s %8s %15s\n", "device", "capability", "shared/block", "shared/SM", "registers", "cluster",
-           "tensor columns");
+    printf("%-8s %10s %14s %12s %9s %8s %15s\n", "device", "capability", "shared/block", "shared/SM", "registers",
+           "cluster", "tensor columns");
     for (int i = 0; device_at(i) != NULL; i++) {
         const struct device_limits *d = device_at(i);
         char capability[16], cluster[16];
@@ -25,7 +25,8 @@ const struct verb verb_devices = {
     .name = "devices",
     .summary = "lists the devices that can be simulated, and their limits",
     .usage = "",
-    .about = "For --device of the other verbs and for CUDASIM_DEVICE. shared/block: with opt-in. cluster: portable and largest.",
+    .about = "For --device of the other verbs and for CUDASIM_DEVICE. shared/block: with opt-in. cluster: portable and "
+             "largest.",
     .options = options,
     .settings_bytes = 0,
     .run = run

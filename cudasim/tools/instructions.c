@@ -1,9 +1,9 @@
-/* cudasim-instructions [--expect FILE] KEPT KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout; or exit
- * status 1 if FILE is not what would be printed.
+/* cudasim-instructions [--expect FILE] KEPT KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout;
+ * or exit status 1 if FILE is not what would be printed.
  *
- * Of each row of the table it says what its results were checked against: hardware (the kept results of cudasim-calibrate), kernels
- * of compilers that the tests run (the PTX files named), or the manual alone; and of each of those kernels how many of its forms no
- * hardware was asked about. */
+ * Of each row of the table it says what its results were checked against: hardware (the kept results of
+ * cudasim-calibrate), kernels of compilers that the tests run (the PTX files named), or the manual alone; and of each
+ * of those kernels how many of its forms no hardware was asked about. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,8 @@ static struct line *line_of(struct table *t, const struct row *row)
 static void gather_rows(struct table *t)
 {
     for (const struct family *const *family = instruction_families; *family != NULL; family++)
-        for (int i = 0; i < (*family)->count && t->count < MOST_ROWS; i++) t->lines[t->count++].row = &(*family)->rows[i];
+        for (int i = 0; i < (*family)->count && t->count < MOST_ROWS; i++)
+            t->lines[t->count++].row = &(*family)->rows[i];
 }
 
 /* ---- hardware ---- */
@@ -79,7 +80,10 @@ static void count_case(struct line *line, const struct kept_line *kept)
 static void credit(struct table *t, const struct calibration_case *c, const struct kept_line *kept)
 {
     char *entry = calibration_entry(c, 0), *text = NULL, form[512];
-    if (asprintf(&text, ".version %u.%u\n.target %s\n.address_size 64\n%s", c->version / 10, c->version % 10, c->target, entry) < 0) abort();
+    if (asprintf(&text, ".version %u.%u\n.target %s\n.address_size 64\n%s", c->version / 10, c->version % 10, c->target,
+                 entry)
+        < 0)
+        abort();
     struct module *m = read_text(c->name, text);
     const struct row *seen[64];
     uint32_t seen_count = 0;
@@ -231,8 +235,10 @@ static void put_state(FILE *out, const struct line *l)
         if (l->within != 0) fprintf(out, ", %u within the manual's error", l->within);
         if (l->different != 0) fprintf(out, ", **%u different**", l->different);
     }
-    if (l->form_count != 0) fprintf(out, "%scompilers: %u form%s", cases != 0 ? "; " : "", l->form_count, l->form_count == 1 ? "" : "s");
-    if (cases == 0 && l->form_count == 0) fprintf(out, "manual alone%s", on_hopper(l->row) ? "" : " (not a Hopper instruction)");
+    if (l->form_count != 0)
+        fprintf(out, "%scompilers: %u form%s", cases != 0 ? "; " : "", l->form_count, l->form_count == 1 ? "" : "s");
+    if (cases == 0 && l->form_count == 0)
+        fprintf(out, "manual alone%s", on_hopper(l->row) ? "" : " (not a Hopper instruction)");
 }
 
 static void put_line(FILE *out, const struct line *l)
@@ -241,8 +247,8 @@ static void put_line(FILE *out, const struct line *l)
     put_cell(out, l->row->pattern);
     fprintf(out, "` | ");
     put_cell(out, l->row->types == NULL ? "" : l->row->types);
-    fprintf(out, " | %s | %d.%d%s%s | %llu | ", l->row->section, l->row->since / 10, l->row->since % 10, l->row->targets[0] == '\0' ? "" : ", ",
-           l->row->targets, (unsigned long long)forms_count(l->row));
+    fprintf(out, " | %s | %d.%d%s%s | %llu | ", l->row->section, l->row->since / 10, l->row->since % 10,
+            l->row->targets[0] == '\0' ? "" : ", ", l->row->targets, (unsigned long long)forms_count(l->row));
     put_state(out, l);
     fprintf(out, " |\n");
 }
@@ -267,7 +273,8 @@ static void put_kernels(FILE *out, const struct table *t)
 {
     const char *file = "";
     fprintf(out, "\n# Kernels of the tests\n\n"
-                 "How many forms each kernel has, and how many of them are of rows that were not compared with hardware: what the\n"
+                 "How many forms each kernel has, and how many of them are of rows that were not compared with "
+                 "hardware: what the\n"
                  "kernel's results owe to the manual alone. Then these forms, for each file.\n\n"
                  "| file | kernel | forms | from the manual alone |\n|---|---|---|---|\n");
     for (uint32_t i = 0; i < t->kernel_count; i++) {
@@ -295,19 +302,27 @@ static void put_page(FILE *out, const struct table *t, const struct kept *kept, 
         else manual++;
         different += l->different, cases += measured;
     }
-    fprintf(out, "# Table of instructions\n\nMade by `cudasim-instructions`; `make test` says when it is not what the program prints.\n\n"
-           "A row of the table stands for all forms of its pattern: `{.a|.b}` may be left out, `(.a|.b)` may not, `$1` is a type.\n"
-           "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row was checked\n"
-           "against: *hardware*, all output bytes of cases run on %s (driver %d.%d, %s) and simulated; *compilers*, forms in the %d\n"
-           "files of kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
-           "%u rows: %u checked on hardware (%u cases, %u different), %u in compilers' kernels only, %u from the manual alone.\n",
-           kept->device, kept->driver / 1000, kept->driver % 1000 / 10, kept->date, kernels, t->count, hardware, cases, different,
-           compilers, manual);
+    fprintf(
+        out,
+        "# Table of instructions\n\nMade by `cudasim-instructions`; `make test` says when it is not what the "
+        "program prints.\n\n"
+        "A row of the table stands for all forms of its pattern: `{.a|.b}` may be left out, `(.a|.b)` may not, `$1` "
+        "is a type.\n"
+        "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row "
+        "was checked\n"
+        "against: *hardware*, all output bytes of cases run on %s (driver %d.%d, %s) and simulated; "
+        "*compilers*, forms in the %d\n"
+        "files of kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
+        "%u rows: %u checked on hardware (%u cases, %u different), %u in compilers' kernels only, %u from the "
+        "manual alone.\n",
+        kept->device, kept->driver / 1000, kept->driver % 1000 / 10, kept->date, kernels, t->count, hardware, cases,
+        different, compilers, manual);
     uint32_t at = 0;
     for (const struct family *const *family = instruction_families; *family != NULL; family++) {
         fprintf(out, "\n## %c%s\n\n| form | types | PTX ISA | since | forms | checked |\n|---|---|---|---|---|---|\n",
-               (*family)->name[0] >= 'a' && (*family)->name[0] <= 'z' ? (*family)->name[0] - 'a' + 'A' : (*family)->name[0],
-               (*family)->name + 1);
+                (*family)->name[0] >= 'a' && (*family)->name[0] <= 'z' ? (*family)->name[0] - 'a' + 'A'
+                                                                       : (*family)->name[0],
+                (*family)->name + 1);
         for (int i = 0; i < (*family)->count; i++) put_line(out, &t->lines[at++]);
     }
     put_kernels(out, t);

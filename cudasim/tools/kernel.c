@@ -18,22 +18,27 @@ const struct option kernel_options[] = {
     { "--entry", "NAME", "the kernel; may be left out where there is one only", OPTION_TEXT, AT(entry) },
     { "--grid", "X[,Y,Z]", "CTAs; 1 unless given", OPTION_EXTENT, AT(grid), .high = INT32_MAX },
     { "--block", "X[,Y,Z]", "threads of a CTA", OPTION_EXTENT, AT(block), .high = 1024 },
-    { "--cluster", "X[,Y,Z]", "CTAs of a cluster; what the kernel's directives say, or 1, unless given", OPTION_EXTENT, AT(cluster),
-      .high = 16 },
+    { "--cluster", "X[,Y,Z]", "CTAs of a cluster; what the kernel's directives say, or 1, unless given", OPTION_EXTENT,
+      AT(cluster), .high = 16 },
     { "--shared", "BYTES", "dynamic shared memory; 0 unless given", OPTION_NUMBER, AT(shared), .high = 1 << 24 },
     { "--arg", "ARGUMENT", "the next argument of the kernel, see above", OPTION_LIST, AT(arguments) },
-    { "--memory", "ARGUMENT", "an array as --arg has them that no parameter points to: for tensor maps", OPTION_LIST, AT(memory) },
-    { "--device", "NAME", "sm_90a, sm_100a, ...; the first that runs the module unless given", OPTION_TEXT, AT(device) },
+    { "--memory", "ARGUMENT", "an array as --arg has them that no parameter points to: for tensor maps", OPTION_LIST,
+      AT(memory) },
+    { "--device", "NAME", "sm_90a, sm_100a, ...; the first that runs the module unless given", OPTION_TEXT,
+      AT(device) },
     { "--seed", "N", "of the schedule; 1 unless given", OPTION_NUMBER, AT(seed), .high = UINT64_MAX },
-    { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER, AT(schedules),
-      .low = 1, .high = 1000000 },
+    { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER,
+      AT(schedules), .low = 1, .high = 1000000 },
     { "--check", "NAME=...",
-      "races=off, uninitialised=off: that check is not made; tensor-fences=always: asked of all modules; read-fences=never", OPTION_LIST, AT(checks) },
-    { "--tensor-core", "NAME", "model, as published models of the tensor cores say, or fp32; model unless given", OPTION_TEXT,
-      AT(tensor_core) },
+      "races=off, uninitialised=off: that check is not made; tensor-fences=always: asked of all modules; "
+      "read-fences=never",
+      OPTION_LIST, AT(checks) },
+    { "--tensor-core", "NAME", "model, as published models of the tensor cores say, or fp32; model unless given",
+      OPTION_TEXT, AT(tensor_core) },
     { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, AT(threads), .low = 1, .high = 64 },
     { "--sms", "N", "number of SMs; 4 unless given", OPTION_NUMBER, AT(sms), .low = 1, .high = 1024 },
-    { "--steps", "N", "limit of a cluster's steps; none unless given", OPTION_NUMBER, AT(steps), .low = 1, .high = UINT64_MAX },
+    { "--steps", "N", "limit of a cluster's steps; none unless given", OPTION_NUMBER, AT(steps), .low = 1,
+      .high = UINT64_MAX },
     { .name = NULL }
 };
 
@@ -60,7 +65,8 @@ static int find_entry(struct kernel *k)
         entries++;
         if (name == NULL || strcmp(name, f->name) == 0) k->function = f;
     }
-    if (name == NULL && entries != 1) return bad_input("--entry is missing: %s has %u kernels", k->settings->file, entries);
+    if (name == NULL && entries != 1)
+        return bad_input("--entry is missing: %s has %u kernels", k->settings->file, entries);
     return k->function != NULL ? EXIT_DONE : bad_input("--entry %s: %s has no such kernel", name, k->settings->file);
 }
 
@@ -68,7 +74,8 @@ static int find_device(struct kernel *k)
 {
     const char *name = k->settings->device;
     if (name != NULL) k->device = device_named(name);
-    if (name != NULL && k->device == NULL) return bad_input("--device %s: no such device; `cudasim devices` lists them", name);
+    if (name != NULL && k->device == NULL)
+        return bad_input("--device %s: no such device; `cudasim devices` lists them", name);
     for (int i = 0; name == NULL && k->device == NULL && device_at(i) != NULL; i++)
         if (device_runs(device_at(i), k->module->sm, k->module->suffix)) k->device = device_at(i);
     if (k->device != NULL && device_runs(k->device, k->module->sm, k->module->suffix)) return EXIT_DONE;
@@ -81,7 +88,10 @@ static int find_device(struct kernel *k)
 
 static uint64_t product(const uint32_t x[3]) { return (uint64_t)x[0] * x[1] * x[2]; }
 
-static bool same_extent(const uint32_t x[3], const struct dimensions *d) { return x[0] == d->x && x[1] == d->y && x[2] == d->z; }
+static bool same_extent(const uint32_t x[3], const struct dimensions *d)
+{
+    return x[0] == d->x && x[1] == d->y && x[2] == d->z;
+}
 
 static int check_block(const struct kernel *k)
 {
@@ -91,11 +101,11 @@ static int check_block(const struct kernel *k)
         return bad_input("--block %u,%u,%u: %s allows %u threads, 64 in z", b[0], b[1], b[2], k->device->name,
                          k->device->threads_per_block);
     if (f->reqntid.given && !same_extent(b, &f->reqntid))
-        return bad_input("--block %u,%u,%u: the kernel's .reqntid is %u,%u,%u", b[0], b[1], b[2], f->reqntid.x, f->reqntid.y,
-                         f->reqntid.z);
+        return bad_input("--block %u,%u,%u: the kernel's .reqntid is %u,%u,%u", b[0], b[1], b[2], f->reqntid.x,
+                         f->reqntid.y, f->reqntid.z);
     if (f->maxntid.given && product(b) > (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z)
-        return bad_input("--block %u,%u,%u: the kernel's .maxntid is %u,%u,%u", b[0], b[1], b[2], f->maxntid.x, f->maxntid.y,
-                         f->maxntid.z);
+        return bad_input("--block %u,%u,%u: the kernel's .maxntid is %u,%u,%u", b[0], b[1], b[2], f->maxntid.x,
+                         f->maxntid.y, f->maxntid.z);
     return EXIT_DONE;
 }
 
@@ -108,14 +118,16 @@ static int check_cluster(struct kernel *k, const struct extent *given)
     else
         for (int i = 0; i < 3; i++) c[i] = given->given ? given->x[i] : 1;
     if (given->given && d->given && !same_extent(given->x, d))
-        return bad_input("--cluster %u,%u,%u: the kernel's .reqnctapercluster is %u,%u,%u", given->x[0], given->x[1], given->x[2],
-                         d->x, d->y, d->z);
+        return bad_input("--cluster %u,%u,%u: the kernel's .reqnctapercluster is %u,%u,%u", given->x[0], given->x[1],
+                         given->x[2], d->x, d->y, d->z);
     k->launch.explicit_cluster = given->given || d->given || k->function->explicitcluster;
     if (product(c) > k->device->cluster_max)
-        return bad_input("--cluster %u,%u,%u: %s allows %u CTAs", c[0], c[1], c[2], k->device->name, k->device->cluster_max);
+        return bad_input("--cluster %u,%u,%u: %s allows %u CTAs", c[0], c[1], c[2], k->device->name,
+                         k->device->cluster_max);
     for (int i = 0; i < 3; i++)
         if (g[i] % c[i] != 0)
-            return bad_input("--grid %u,%u,%u: must be a multiple of the cluster, %u,%u,%u", g[0], g[1], g[2], c[0], c[1], c[2]);
+            return bad_input("--grid %u,%u,%u: must be a multiple of the cluster, %u,%u,%u", g[0], g[1], g[2], c[0],
+                             c[1], c[2]);
     return EXIT_DONE;
 }
 
@@ -126,14 +138,16 @@ static int check_launch(struct kernel *k)
     k->launch = (struct launch){ .function = f, .dynamic_shared = (uint32_t)s->shared };
     for (int i = 0; i < 3; i++) k->launch.grid[i] = s->grid.given ? s->grid.x[i] : 1;
     if (k->launch.grid[1] > 65535 || k->launch.grid[2] > 65535) return bad_input("--grid: y and z go up to 65535");
-    if (!s->block.given && !f->reqntid.given) return bad_input("--block X[,Y,Z] is missing: the kernel has no .reqntid");
+    if (!s->block.given && !f->reqntid.given)
+        return bad_input("--block X[,Y,Z] is missing: the kernel has no .reqntid");
     k->launch.block[0] = s->block.given ? s->block.x[0] : f->reqntid.x;
     k->launch.block[1] = s->block.given ? s->block.x[1] : f->reqntid.y;
     k->launch.block[2] = s->block.given ? s->block.x[2] : f->reqntid.z;
     const uint64_t room = k->device->shared_per_block_optin;
     if (f->static_shared_bytes + s->shared > room)
-        return bad_input("--shared %llu: with %llu static bytes more than the %llu of %s", (unsigned long long)s->shared,
-                         (unsigned long long)f->static_shared_bytes, (unsigned long long)room, k->device->name);
+        return bad_input("--shared %llu: with %llu static bytes more than the %llu of %s",
+                         (unsigned long long)s->shared, (unsigned long long)f->static_shared_bytes,
+                         (unsigned long long)room, k->device->name);
     const int status = check_block(k);
     return status == EXIT_DONE ? check_cluster(k, &s->cluster) : status;
 }
@@ -147,8 +161,9 @@ static int check_argument(const struct kernel *k, uint32_t i)
     const bool pointer = a->kind == ARGUMENT_BUFFER;
     const uint64_t has = pointer ? 8 : a->bytes;
     if (has == wanted || (a->kind == ARGUMENT_TENSOR_MAP && wanted == 8)) return EXIT_DONE;
-    return bad_input("--arg %s: %s of %llu bytes, but parameter %u of %s has %llu", a->text, pointer ? "a pointer" : "a value",
-                     (unsigned long long)has, i + 1, k->function->name, (unsigned long long)wanted);
+    return bad_input("--arg %s: %s of %llu bytes, but parameter %u of %s has %llu", a->text,
+                     pointer ? "a pointer" : "a value", (unsigned long long)has, i + 1, k->function->name,
+                     (unsigned long long)wanted);
 }
 
 static int read_arguments(struct kernel *k)
@@ -159,7 +174,8 @@ static int read_arguments(struct kernel *k)
         const char *text = i < memory->count ? memory->item[i] : given->item[i - memory->count];
         const int status = argument_read(&k->argument[k->arguments++], text, k);
         if (status != EXIT_DONE) return status;
-        if (i < memory->count && k->argument[i].kind != ARGUMENT_BUFFER) return bad_input("--memory %s: is no array", text);
+        if (i < memory->count && k->argument[i].kind != ARGUMENT_BUFFER)
+            return bad_input("--memory %s: is no array", text);
     }
     if (k->arguments - k->memories != k->function->parameter_count)
         return bad_input("%u --arg, but %s has %u parameters", k->arguments - k->memories, k->function->name,
@@ -171,7 +187,8 @@ static int read_arguments(struct kernel *k)
     for (uint32_t i = 0; i < k->arguments; i++) {
         for (uint32_t j = 0; j < i && k->argument[i].output != NULL; j++)
             if (k->argument[j].output != NULL && strcmp(k->argument[i].output, k->argument[j].output) == 0)
-                return bad_input("--arg %s: %s is written by another argument too", k->argument[i].text, k->argument[i].output);
+                return bad_input("--arg %s: %s is written by another argument too", k->argument[i].text,
+                                 k->argument[i].output);
     }
     return EXIT_DONE;
 }
@@ -190,9 +207,11 @@ static int read_options(struct kernel *k)
     for (int i = 0; i < s->checks.count; i++)
         if (strcmp(s->checks.item[i], "races=off") == 0) k->options.check_races = false;
         else if (strcmp(s->checks.item[i], "uninitialised=off") == 0) k->options.check_uninitialised = false;
-        else if (strcmp(s->checks.item[i], "tensor-fences=always") == 0) k->options.tensor_fences = TENSOR_FENCES_ALWAYS;
+        else if (strcmp(s->checks.item[i], "tensor-fences=always") == 0)
+            k->options.tensor_fences = TENSOR_FENCES_ALWAYS;
         else if (strcmp(s->checks.item[i], "read-fences=never") == 0) k->options.read_fences = READ_FENCES_NEVER;
-        else return bad_input("--check %s: must be races=off, uninitialised=off, tensor-fences=always or read-fences=never", s->checks.item[i]);
+        else return bad_input("--check %s: must be races=off, uninitialised=off, tensor-fences=always or "
+                              "read-fences=never", s->checks.item[i]);
     if (s->tensor_core != NULL && strcmp(s->tensor_core, "model") != 0 && strcmp(s->tensor_core, "fp32") != 0)
         return bad_input("--tensor-core %s: must be model or fp32", s->tensor_core);
     k->options.tensor_core = s->tensor_core != NULL && s->tensor_core[0] == 'f' ? TENSOR_MODE_FP32 : TENSOR_MODE_MODEL;
@@ -206,7 +225,8 @@ static int read_options(struct kernel *k)
 int kernel_open(struct kernel *k, const struct kernel_settings *settings)
 {
     *k = (struct kernel){ .settings = settings };
-    int (*const steps[])(struct kernel *) = { read_options, read_module, find_entry, find_device, check_launch, read_arguments };
+    int (*const steps[])(struct kernel *) = { read_options, read_module,  find_entry,
+                                              find_device,  check_launch, read_arguments };
     int status = EXIT_DONE;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EXIT_DONE; i++) status = steps[i](k);
     return status;
@@ -247,8 +267,9 @@ static int encode_map(const struct kernel *k, const struct argument *a, void *ma
         return bad_input("--arg %s: the tensor has %llu bytes, %s has %llu", a->text,
                          (unsigned long long)stride[a->rank - 1], over->text, (unsigned long long)over->bytes);
     char why[256];
-    if (tensor_map_encode_tiled(k->device, map, a->type, a->rank, over->address, dim, stride, box, step, INTERLEAVE_NONE,
-                                a->swizzle, 0, 0, why, sizeof why) == 0)
+    if (tensor_map_encode_tiled(k->device, map, a->type, a->rank, over->address, dim, stride, box, step,
+                                INTERLEAVE_NONE, a->swizzle, 0, 0, why, sizeof why)
+        == 0)
         return EXIT_DONE;
     return bad_input("--arg %s: %s", a->text, why);
 }
@@ -272,7 +293,8 @@ static int place(struct kernel *k, struct argument *a, const struct variable *pa
     }
     a->address = global_allocate(&k->machine.memory, a->bytes, 0, NULL);
     if (a->address == 0) return bad_input("--arg %s: no memory", a->text);
-    memcpy(global_host(&k->machine.memory, a->address, a->bytes), a->kind == ARGUMENT_BUFFER ? a->initial : map, a->bytes);
+    memcpy(global_host(&k->machine.memory, a->address, a->bytes), a->kind == ARGUMENT_BUFFER ? a->initial : map,
+           a->bytes);
     if (parameter != NULL) memcpy(to, &a->address, sizeof a->address);
     return EXIT_DONE;
 }
@@ -282,7 +304,8 @@ int kernel_start(struct kernel *k)
     machine_open(&k->machine, k->device, &k->options);
     k->machine.print = print;
     k->parameters = calloc(1, k->function->parameter_bytes + 16);
-    if (k->parameters == NULL || !image_open(&k->image, &k->machine, k->module)) return bad_input("no memory for the module");
+    if (k->parameters == NULL || !image_open(&k->image, &k->machine, k->module))
+        return bad_input("no memory for the module");
     k->launch.image = &k->image;
     k->launch.parameters = k->parameters;
     int status = EXIT_DONE;
@@ -308,8 +331,8 @@ const uint8_t *kernel_bytes(const struct kernel *k, const struct argument *a)
 
 static bool write_array(FILE *file, const struct kernel *k, const struct argument *a)
 {
-    return npy_write_header(file, a->descr, a->rank, a->shape) != 0 && fwrite(kernel_bytes(k, a), 1, a->bytes, file) == a->bytes &&
-           fflush(file) == 0;
+    return npy_write_header(file, a->descr, a->rank, a->shape) != 0
+           && fwrite(kernel_bytes(k, a), 1, a->bytes, file) == a->bytes && fflush(file) == 0;
 }
 
 /* Beside its place, under another name; NULL after saying why not. */

@@ -16,18 +16,22 @@ struct kernel_settings {
 /* The rows that read them: `shared` of a verb whose settings begin with a struct kernel_settings. */
 extern const struct option kernel_options[];
 
-#define KERNEL_ARGUMENTS                                                                                                           \
-    "Each --arg is an argument of the kernel, in order:\n"                                                                         \
-    "  in:FILE.npy               pointer to the array's bytes\n"                                                                   \
-    "  inout:FILE.npy:OUT.npy    the same; what the kernel leaves is written to OUT.npy\n"                                         \
-    "  out:FILE.npy:TYPE:SHAPE   pointer to an array of 0xff bytes, written to FILE.npy; SHAPE as 128x64, TYPE one of\n"           \
-    "                            f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bf16 (as u2) e4m3 e5m2 (as u1)\n"                       \
-    "  zero:BYTES                pointer to zeros that nobody reads back\n"                                                        \
-    "  i32:5 u64:0x10 f32:1.5    a number of that type\n"                                                                          \
-    "  hex:00ff12                these bytes, for a structure passed by value\n"                                                   \
-    "  tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]   a tensor map over the pointer that is argument number ARG (from 1), or over\n" \
-    "                            M1, M2, ...: what the first, the second --memory has; SHAPE and BOX as numpy writes them,\n" \
-    "                            SWIZZLE none, 32B, 64B, 128B; by value, or in memory where the parameter is a pointer\n"
+#define KERNEL_ARGUMENTS \
+    "Each --arg is an argument of the kernel, in order:\n" \
+    "  in:FILE.npy               pointer to the array's bytes\n" \
+    "  inout:FILE.npy:OUT.npy    the same; what the kernel leaves is written to OUT.npy\n" \
+    "  out:FILE.npy:TYPE:SHAPE   pointer to an array of 0xff bytes, written to FILE.npy; SHAPE as 128x64, TYPE one " \
+    "of\n" \
+    "                            f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bf16 (as u2) e4m3 e5m2 (as u1)\n" \
+    "  zero:BYTES                pointer to zeros that nobody reads back\n" \
+    "  i32:5 u64:0x10 f32:1.5    a number of that type\n" \
+    "  hex:00ff12                these bytes, for a structure passed by value\n" \
+    "  tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]   a tensor map over the pointer that is argument number ARG (from 1), " \
+    "or over\n" \
+    "                            M1, M2, ...: what the first, the second --memory has; SHAPE and BOX as numpy writes " \
+    "them,\n" \
+    "                            SWIZZLE none, 32B, 64B, 128B; by value, or in memory where the parameter is a " \
+    "pointer\n"
 
 enum argument_kind { ARGUMENT_BUFFER, ARGUMENT_VALUE, ARGUMENT_TENSOR_MAP };
 

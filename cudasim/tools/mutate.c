@@ -1,4 +1,5 @@
-/* cudasim mutate: takes away each fence, wait, arrive, commit and barrier in turn, and lists those that nothing misses. */
+/* cudasim mutate: takes away each fence, wait, arrive, commit and barrier in turn, and lists those that nothing
+ * misses. */
 #include "tools/mutate.h"
 
 #include "machine/run/mutate.h"
@@ -13,7 +14,8 @@
 static const struct mutate_settings defaults = { .kernel = { .seed = 1, .schedules = 20 }, .seconds = 0 };
 
 static const struct option options[] = {
-    { "--program", "PROGRAM", "runs PROGRAM with what stands behind -- once for each instruction of KERNEL.ptx, which it loads",
+    { "--program", "PROGRAM", "runs PROGRAM with what stands behind -- once for each instruction of KERNEL.ptx, which "
+                              "it loads",
       OPTION_TEXT, .offset = offsetof(struct mutate_settings, program) },
     { "--limit", "SECONDS", "of a run of PROGRAM; ten times the first run unless given", OPTION_NUMBER,
       .offset = offsetof(struct mutate_settings, seconds), .low = 1, .high = 1000000 },
@@ -23,22 +25,23 @@ static const struct option options[] = {
 
 /* ---- what is printed ---- */
 
-void mutant_print(const struct mutate_settings *settings, const struct module *module, uint32_t pc, enum fate fate, const char *how)
+void mutant_print(const struct mutate_settings *settings, const struct module *module, uint32_t pc, enum fate fate,
+                  const char *how)
 {
     static const char *const words[FATES] = { "noticed", "survives", "not executed" };
     if (settings->survivors && fate != FATE_SURVIVED) return;
     char text[STATEMENT_BYTES];
     statement_text(module, pc, text, sizeof text);
-    printf("%-12s line %5u: %s  (PTX ISA, %s)%s%s\n", words[fate], module->code[pc].line, text, module->code[pc].row->section,
-           how[0] == '\0' ? "" : "  by ", how);
+    printf("%-12s line %5u: %s  (PTX ISA, %s)%s%s\n", words[fate], module->code[pc].line, text,
+           module->code[pc].row->section, how[0] == '\0' ? "" : "  by ", how);
     fflush(stdout);
 }
 
 int mutants_end(const struct fates *fates)
 {
     const uint32_t noticed = fates->count[FATE_NOTICED], survived = fates->count[FATE_SURVIVED];
-    printf("%u taken away in turn: %u noticed, %u survive; %u more are not executed\n", noticed + survived, noticed, survived,
-           fates->count[FATE_NOT_EXECUTED]);
+    printf("%u taken away in turn: %u noticed, %u survive; %u more are not executed\n", noticed + survived, noticed,
+           survived, fates->count[FATE_NOT_EXECUTED]);
     return survived == 0 ? EXIT_DONE : EXIT_REPORT;
 }
 
@@ -62,7 +65,8 @@ static int keep(struct reference *r, const struct kernel *k, const struct profil
     r->steps = k->machine.steps;
     r->executed = calloc(k->module->code_count + 1, sizeof *r->executed);
     if (r->executed == NULL) return bad_input("no memory");
-    for (uint32_t i = 0; i < k->module->code_count; i++) r->executed[i] = profile->counts[i].warps + profile->counts[i].waits;
+    for (uint32_t i = 0; i < k->module->code_count; i++)
+        r->executed[i] = profile->counts[i].warps + profile->counts[i].waits;
     for (uint32_t i = 0; i < k->arguments; i++) {
         const struct argument *a = &k->argument[i];
         if (a->kind != ARGUMENT_BUFFER) continue;
@@ -82,7 +86,9 @@ static int run_unchanged(struct kernel *k, struct reference *r)
         k->machine.watch = &watch;
         const bool ok = machine_run(&k->machine, &k->launch, &report);
         if (ok) status = keep(r, k, watch.profile);
-        else fprintf(stderr, "%sThe unchanged kernel has this report: nothing is taken away.\n", report.text), status = EXIT_REPORT;
+        else
+            fprintf(stderr, "%sThe unchanged kernel has this report: nothing is taken away.\n", report.text),
+                status = EXIT_REPORT;
     }
     kernel_end(k);
     profile_close(watch.profile);
@@ -98,7 +104,8 @@ static const struct argument *differing(const struct kernel *k, const struct ref
     return NULL;
 }
 
-/* By what it is noticed: a report's kind, or which argument has other bytes.  EXIT_REPORT: it is; EXIT_DONE: it survives. */
+/* By what it is noticed: a report's kind, or which argument has other bytes.  EXIT_REPORT: it is; EXIT_DONE: it
+ * survives. */
 static int run_mutant(struct kernel *k, const struct reference *r, char *how, size_t size)
 {
     static struct report report;
@@ -169,10 +176,10 @@ const struct verb verb_mutate = {
     .summary = "takes away each fence, wait, arrive and commit in turn and lists those that nothing misses",
     .usage = "KERNEL.ptx --block X [the options of run]   or   KERNEL.ptx --program PROGRAM -- ARGUMENTS",
     .about =
-        "Each fence, wait, arrive, commit, expect_tx and barrier of the kernel is taken away alone: it does nothing, a wait says "
-        "true at once. The kernel runs under the schedules (20 unless given). A report, other bytes, a deadlock or far more steps "
-        "notice it. What survives may be superfluous, or the arguments do not need it, or no check knows of "
-        "it.\n\n" KERNEL_ARGUMENTS,
+        "Each fence, wait, arrive, commit, expect_tx and barrier of the kernel is taken away alone: it does nothing, a "
+        "wait says true at once. The kernel runs under the schedules (20 unless given). A report, other bytes, a "
+        "deadlock or far more steps notice it. What survives may be superfluous, or the arguments do not need it, or "
+        "no check knows of it.\n\n" KERNEL_ARGUMENTS,
     .shared = kernel_options,
     .options = options,
     .defaults = &defaults,

@@ -1,5 +1,5 @@
-/* cudasim mutate --program: a program that loads the PTX itself, on the library, runs once for each mutant.  It finds in
- * CUDASIM_MUTATE which instruction the library takes away; its exit status says whether it noticed. */
+/* cudasim mutate --program: a program that loads the PTX itself, on the library, runs once for each mutant.  It finds
+ * in CUDASIM_MUTATE which instruction the library takes away; its exit status says whether it noticed. */
 #include "tools/mutate.h"
 
 #include "machine/run/mutate.h"
@@ -66,7 +66,8 @@ static bool said_so(FILE *output)
     char line[512];
     bool said = false;
     rewind(output);
-    while (!said && fgets(line, sizeof line, output) != NULL) said = strstr(line, "CUDASIM_MUTATE: threads came to it") != NULL;
+    while (!said && fgets(line, sizeof line, output) != NULL)
+        said = strstr(line, "CUDASIM_MUTATE: threads came to it") != NULL;
     return said;
 }
 
@@ -77,7 +78,8 @@ static void copy_to_stderr(FILE *output)
     for (size_t got; (got = fread(part, 1, sizeof part, output)) != 0;) fwrite(part, 1, got, stderr);
 }
 
-static int run_program(const struct mutate_settings *s, char **arguments, const char *mutation, double limit, struct outcome *o)
+static int run_program(const struct mutate_settings *s, char **arguments, const char *mutation, double limit,
+                       struct outcome *o)
 {
     FILE *output = tmpfile();
     if (output == NULL) return bad_input("no temporary file: %s", strerror(errno));
@@ -152,8 +154,10 @@ int mutate_program(const struct mutate_settings *s)
     free(text);
     char **arguments = module == NULL ? NULL : program_arguments(s);
     int status = arguments == NULL ? EXIT_BAD_INPUT : run_program(s, arguments, NULL, (double)s->seconds, &o);
-    if (status == EXIT_DONE && !o.good) status = bad_input("--program %s: fails before anything is taken away", s->program);
-    if (status == EXIT_DONE) status = try_all(s, module, arguments, s->seconds != 0 ? (double)s->seconds : 10 * o.seconds + 5);
+    if (status == EXIT_DONE && !o.good)
+        status = bad_input("--program %s: fails before anything is taken away", s->program);
+    if (status == EXIT_DONE)
+        status = try_all(s, module, arguments, s->seconds != 0 ? (double)s->seconds : 10 * o.seconds + 5);
     free(arguments);
     ptx_release(module);
     return status;

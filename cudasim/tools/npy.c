@@ -61,7 +61,8 @@ static const char *read_shape(struct cursor *c, struct npy *npy)
     for (npy->rank = 0; !take(c, ')'); npy->rank++) {
         if (npy->rank == NPY_RANK) return "it has more than 8 dimensions";
         if (!take_number(c, &npy->shape[npy->rank])) return "its shape is no tuple of numbers";
-        if (!take(c, ',') && (npy->rank == 0 || c->at == c->end || *c->at != ')')) return "its shape is no tuple of numbers";
+        if (!take(c, ',') && (npy->rank == 0 || c->at == c->end || *c->at != ')'))
+            return "its shape is no tuple of numbers";
     }
     return NULL;
 }

@@ -84,7 +84,8 @@ static int store(const struct option *o, const char *text, void *settings)
                          (unsigned long long)o->high);
     case OPTION_EXTENT:
         if (read_extent(text, o->high, (struct extent *)(void *)at)) return EXIT_DONE;
-        return bad_input("%s %s: must be X, X,Y or X,Y,Z, each from 1 to %llu", o->name, text, (unsigned long long)o->high);
+        return bad_input("%s %s: must be X, X,Y or X,Y,Z, each from 1 to %llu", o->name, text,
+                         (unsigned long long)o->high);
     case OPTION_LIST:
     case OPTION_FILES:
         if (list->count == LIST_MOST) return bad_input("%s %s: more than %d of them", o->name, text, LIST_MOST);
@@ -141,18 +142,21 @@ static int store_positional(const struct verb *verb, const char *text, void *set
 {
     const struct option *o;
     for (int i = 0; (o = option_at(verb, i)) != NULL; i++)
-        if (is_positional(o) && (!was_seen(seen, o) || o->kind == OPTION_FILES)) return store_once(o, text, settings, seen);
+        if (is_positional(o) && (!was_seen(seen, o) || o->kind == OPTION_FILES))
+            return store_once(o, text, settings, seen);
     return bad_input("%s: one argument too many; `cudasim %s --help` lists what there is", text, verb->name);
 }
 
 /* *used: how many arguments it took. */
-static int parse_option(const struct verb *verb, int count, char **arguments, void *settings, struct seen *seen, int *used)
+static int parse_option(const struct verb *verb, int count, char **arguments, void *settings, struct seen *seen,
+                        int *used)
 {
     const char *text = arguments[0], *equals = strchr(text, '=');
     const size_t length = equals == NULL ? strlen(text) : (size_t)(equals - text);
     const struct option *o = find(verb, text, length);
     *used = 1;
-    if (o == NULL) return bad_input("%.*s: no option of `cudasim %s`; --help lists them", (int)length, text, verb->name);
+    if (o == NULL)
+        return bad_input("%.*s: no option of `cudasim %s`; --help lists them", (int)length, text, verb->name);
     if (!takes_value(o)) {
         if (equals != NULL && o->kind == OPTION_FLAG) return bad_input("%s: takes no value", o->name);
         return store_once(o, equals == NULL ? "" : equals + 1, settings, seen);
@@ -167,8 +171,8 @@ static int check_required(const struct verb *verb, const struct seen *seen)
     const struct option *o;
     for (int i = 0; (o = option_at(verb, i)) != NULL; i++)
         if (o->required && !was_seen(seen, o))
-            return bad_input("%s%s%s is missing; `cudasim %s --help` lists what there is", o->name, is_positional(o) ? "" : " ",
-                             is_positional(o) ? "" : o->value, verb->name);
+            return bad_input("%s%s%s is missing; `cudasim %s --help` lists what there is", o->name,
+                             is_positional(o) ? "" : " ", is_positional(o) ? "" : o->value, verb->name);
     return EXIT_DONE;
 }
 

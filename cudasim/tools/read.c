@@ -43,7 +43,8 @@ const struct verb verb_read = { .name = "read",
                                 .summary = "reads PTX and says what it does not know, with line and caret",
                                 .usage = "FILE.ptx...",
                                 .about =
-                                    "Reads each file as a module is read when it is loaded; exit status 1 where one has an error.",
+                                    "Reads each file as a module is read when it is loaded; "
+                                    "exit status 1 where one has an error.",
                                 .options = options,
                                 .settings_bytes = sizeof(struct read_settings),
                                 .run = run };

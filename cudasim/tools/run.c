@@ -18,8 +18,8 @@ static const struct run_settings defaults = { .kernel = { .seed = 1, .schedules 
 static const struct option options[] = {
     { "--schedule", "NAME", "random, earliest or latest; random unless given", OPTION_TEXT,
       .offset = offsetof(struct run_settings, kernel.schedule) },
-    { "--trace", "FILE", "one line for each executed warp instruction; to standard output without a file", OPTION_MAYBE_TEXT,
-      .offset = offsetof(struct run_settings, trace) },
+    { "--trace", "FILE", "one line for each executed warp instruction; to standard output without a file",
+      OPTION_MAYBE_TEXT, .offset = offsetof(struct run_settings, trace) },
     { "--trace-cta", "X[,Y,Z]", "only this CTA", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_cta) },
     { "--trace-warp", "A[-B]", "only these warps", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_warp) },
     { "--trace-lines", "A[-B]", "only these lines of the PTX text", OPTION_TEXT,
@@ -50,7 +50,8 @@ static int open_profile(const struct run_settings *s, struct watch *watch)
 {
     if (s->profile == NULL) return EXIT_DONE;
     const bool json = strcmp(s->profile, "json") == 0;
-    if (!json && s->profile[0] != '\0') return bad_input("--profile=%s: must be --profile or --profile=json", s->profile);
+    if (!json && s->profile[0] != '\0')
+        return bad_input("--profile=%s: must be --profile or --profile=json", s->profile);
     watch->profile = profile_open(stdout, json);
     return watch->profile != NULL ? EXIT_DONE : bad_input("no memory for the profile");
 }
@@ -94,8 +95,8 @@ static int run(const void *settings)
 const struct verb verb_run = { .name = "run",
                                .summary = "runs a kernel of a PTX file on arrays from .npy files",
                                .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
-                               .about = "Runs one launch. Where the kernel does what it must not do, the report is printed and no "
-                                        "file is written.\n\n" KERNEL_ARGUMENTS,
+                               .about = "Runs one launch. Where the kernel does what it must not do, the report is "
+                                        "printed and no file is written.\n\n" KERNEL_ARGUMENTS,
                                .shared = kernel_options,
     .options = options,
                                .defaults = &defaults,

@@ -37,7 +37,8 @@ const struct verb verb_table = {
     .name = "table",
     .summary = "prints the table of instructions",
     .usage = "",
-    .about = "Every form that is executed, as Markdown. {.a|.b} may be left out, (.a|.b) may not; $1, $2 are one of the types.",
+    .about = "Every form that is executed, as Markdown. {.a|.b} may be left out, (.a|.b) may not; "
+             "$1, $2 are one of the types.",
     .options = options,
     .settings_bytes = 0,
     .run = run

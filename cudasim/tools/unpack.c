@@ -13,7 +13,8 @@ struct unpack_settings {
 
 static const struct option options[] = {
     { "FILE.fatbin", "", "a fatbin", OPTION_TEXT, .offset = offsetof(struct unpack_settings, file), .required = true },
-    { "--cubin", "", "the machine code instead of the PTX", OPTION_FLAG, .offset = offsetof(struct unpack_settings, cubin) },
+    { "--cubin", "", "the machine code instead of the PTX", OPTION_FLAG,
+      .offset = offsetof(struct unpack_settings, cubin) },
     { .name = NULL }
 };
 
@@ -27,7 +28,8 @@ static bool find_last(const void *image, enum payload_kind kind, struct payload 
     if (!fatbin_begin(image, &walk, why, why_bytes)) return false;
     while ((step = fatbin_next(&walk, &payload, why, why_bytes)) == FATBIN_PAYLOAD)
         if (payload.kind == kind) *found = payload, any = true;
-    if (!any && step == FATBIN_END) snprintf(why, why_bytes, "this fatbin has no %s", kind == PAYLOAD_PTX ? "PTX" : "cubin");
+    if (!any && step == FATBIN_END)
+        snprintf(why, why_bytes, "this fatbin has no %s", kind == PAYLOAD_PTX ? "PTX" : "cubin");
     return any && step == FATBIN_END;
 }
 
@@ -68,7 +70,8 @@ static int run(const void *settings)
 const struct verb verb_unpack = { .name = "unpack",
                                   .summary = "writes the PTX or the machine code of a fatbin to standard output",
                                   .usage = "FILE.fatbin [--cubin] >FILE",
-                                  .about = "Of several targets it takes the last, which is the newest where nvcc wrote the file.",
+                                  .about = "Of several targets it takes the last, which is the newest where nvcc wrote "
+                                           "the file.",
                                   .options = options,
                                   .settings_bytes = sizeof(struct unpack_settings),
                                   .run = run };

@@ -6,16 +6,18 @@
 
 calibration_family calibration_family_scalar, calibration_family_special;
 calibration_family calibration_family_mbarrier, calibration_family_ordering;
-calibration_family calibration_family_memory, calibration_family_atomic, calibration_family_warp, calibration_family_cluster;
-calibration_family calibration_family_bulk, calibration_family_tensor, calibration_family_wgmma, calibration_family_matrix;
+calibration_family calibration_family_memory, calibration_family_atomic, calibration_family_warp,
+    calibration_family_cluster;
+calibration_family calibration_family_bulk, calibration_family_tensor, calibration_family_wgmma,
+    calibration_family_matrix;
 
 struct form;
 /* Whether cudasim's reader takes the case's text. */
 bool calibration_reads(const struct calibration_case *one);
 /* Adds the cases of a form. */
 typedef void calibration_form(struct calibration *c, const struct form *f);
-/* Adds those of all forms of the row that the reader takes; where they are more than `most`, of so many that each pair of choices
- * occurs. */
+/* Adds those of all forms of the row that the reader takes; where they are more than `most`, of so many that each pair
+ * of choices occurs. */
 struct row;
 void calibration_row(struct calibration *c, const struct row *row, uint32_t most, calibration_form *add);
 

@@ -1,6 +1,6 @@
-/* Matrix instructions of a warp: mma.sync and mma.sp in every form of the table, with operands of several manners; ldmatrix,
- * stmatrix, movmatrix; wmma from memory to memory.  A CTA of one warp does one set of operands; register r of lane l lies at
- * (set * registers + r) * 32 + l in units of its width. */
+/* Matrix instructions of a warp: mma.sync and mma.sp in every form of the table, with operands of several manners;
+ * ldmatrix, stmatrix, movmatrix; wmma from memory to memory.  A CTA of one warp does one set of operands; register r of
+ * lane l lies at (set * registers + r) * 32 + l in units of its width. */
 #include <string.h>
 
 #include "families.h"
@@ -17,7 +17,8 @@ static const char *const manner_name[] = { "any bits", "near 1", "subnormals", "
                                            "zeros beside large numbers", "underflow" };
 
 static const struct { enum ptx_type type; int exponent, fraction, low; } layouts[] = {
-    { T_F16, 5, 10, 0 }, { T_BF16, 8, 7, 0 }, { T_TF32, 8, 10, 13 }, { T_E4M3, 4, 3, 0 }, { T_E5M2, 5, 2, 0 }, { T_F32, 8, 23, 0 },
+    { T_F16, 5, 10, 0 }, { T_BF16, 8, 7, 0 }, { T_TF32, 8, 10, 13 }, { T_E4M3, 4, 3, 0 }, { T_E5M2, 5, 2, 0 },
+      { T_F32, 8, 23, 0 },
     { T_F64, 11, 52, 0 },
 };
 
@@ -56,8 +57,9 @@ static uint64_t pack(const struct shape *s)
 }
 static struct shape unpack(uint64_t data)
 {
-    return (struct shape){ (enum ptx_type)(data & 255), (enum ptx_type)(data >> 8 & 255), (enum ptx_type)(data >> 16 & 255),
-                           (uint32_t)(data >> 24 & 255), (uint32_t)(data >> 32 & 255), (uint32_t)(data >> 40 & 255),
+    return (struct shape){ (enum ptx_type)(data & 255),       (enum ptx_type)(data >> 8 & 255),
+                           (enum ptx_type)(data >> 16 & 255), (uint32_t)(data >> 24 & 255),
+                           (uint32_t)(data >> 32 & 255),      (uint32_t)(data >> 40 & 255),
                            (enum manner)(data >> 48 & 255) };
 }
 
@@ -124,11 +126,15 @@ static void add_product(struct calibration *c, const struct form *f, enum manner
     char name[FORM_TEXT + 64];
     struct text t;
     text_open(&t);
-    fprintf(t.out, ".reg .b32 %%r<48>; .reg .f64 %%d<48>; .reg .b64 %%u<4>; .reg .b32 %%t<4>;\n"
-                   "ld.param.u64 %%u0, [in]; ld.param.u64 %%u1, [out]; mov.u32 %%t0, %%ctaid.x; mov.u32 %%t1, %%tid.x;\n"
-                   "mad.lo.u32 %%t2, %%t0, %u, %%t1; mad.wide.u32 %%u0, %%t2, %u, %%u0;\n"
-                   "mad.lo.u32 %%t2, %%t0, %u, %%t1; mad.wide.u32 %%u1, %%t2, %u, %%u1;\n", in * 32, bytes, out * 32, bytes);
-    for (uint32_t i = 0; i < in; i++) fprintf(t.out, "ld.global.%s %%%s%u, [%%u0+%u];\n", type, list, i, i * 32 * bytes);
+    fprintf(t.out,
+            ".reg .b32 %%r<48>; .reg .f64 %%d<48>; .reg .b64 %%u<4>; .reg .b32 %%t<4>;\n"
+            "ld.param.u64 %%u0, [in]; ld.param.u64 %%u1, [out]; mov.u32 %%t0, %%ctaid.x; "
+            "mov.u32 %%t1, %%tid.x;\n"
+            "mad.lo.u32 %%t2, %%t0, %u, %%t1; mad.wide.u32 %%u0, %%t2, %u, %%u0;\n"
+            "mad.lo.u32 %%t2, %%t0, %u, %%t1; mad.wide.u32 %%u1, %%t2, %u, %%u1;\n",
+            in * 32, bytes, out * 32, bytes);
+    for (uint32_t i = 0; i < in; i++)
+        fprintf(t.out, "ld.global.%s %%%s%u, [%%u0+%u];\n", type, list, i, i * 32 * bytes);
     fprintf(t.out, "%s ", f->text);
     vector(t.out, list, out, 32);
     fputs(", ", t.out);
@@ -139,12 +145,15 @@ static void add_product(struct calibration *c, const struct form *f, enum manner
     vector(t.out, list, s.nc, s.na + s.nb);
     if (sparse) fprintf(t.out, ", %%%s%u, %d", list, in - 1, selector);
     fputs(";\n", t.out);
-    for (uint32_t i = 0; i < out; i++) fprintf(t.out, "st.global.%s [%%u1+%u], %%%s%u;\n", type, i * 32 * bytes, list, 32 + i);
+    for (uint32_t i = 0; i < out; i++)
+        fprintf(t.out, "st.global.%s [%%u1+%u], %%%s%u;\n", type, i * 32 * bytes, list, 32 + i);
     if (sparse) snprintf(name, sizeof name, "%s selector %d, %s", f->text, selector, manner_name[manner]);
     else snprintf(name, sizeof name, "%s, %s", f->text, manner_name[manner]);
     calibration_add(c, &(struct calibration_case){
-        .name = name, .form = f->text, .body = text_close(&t), .grid = { SETS }, .input_bytes = (size_t)SETS * in * 32 * bytes,
-        .output_bytes = (size_t)SETS * out * 32 * bytes, .fill = fill, .data = { pack(&s), sparse ? 1 + (s.a == T_TF32) : 0 } });
+        .name = name, .form = f->text, .body = text_close(&t), .grid = { SETS },
+        .input_bytes = (size_t)SETS * in * 32 * bytes,
+        .output_bytes = (size_t)SETS * out * 32 * bytes, .fill = fill,
+        .data = { pack(&s), sparse ? 1 + (s.a == T_TF32) : 0 } });
     free(t.bytes);
 }
 
@@ -192,7 +201,8 @@ static void add_matrix_form(struct calibration *c, const struct form *f)
           "ld.param.u64 %u0, [in]; ld.param.u64 %u1, [out]; mov.u32 %r8, %tid.x; mad.wide.u32 %u2, %r8, 4, %u0;\n"
           "mad.wide.u32 %u3, %r8, 4, %u1; mov.u32 %r9, tile; ld.global.u32 %r10, [%u2+4096]; add.u32 %r10, %r10, %r9;\n"
           "mad.lo.u32 %r11, %r8, 4, %r9; mov.u32 %r12, 0;\n"
-          "FILL: ld.global.u32 %r13, [%u2]; st.shared.u32 [%r11], %r13; add.u64 %u2, %u2, 128; add.u32 %r11, %r11, 128;\n"
+          "FILL: ld.global.u32 %r13, [%u2]; st.shared.u32 [%r11], %r13; add.u64 %u2, %u2, 128; "
+          "add.u32 %r11, %r11, 128;\n"
           "add.u32 %r12, %r12, 1; setp.lt.u32 %p, %r12, 32; @%p bra FILL;\n"
           "bar.sync 0; cvt.u64.u32 %u4, %r10; cvta.shared.u64 %u4, %u4;\n", t.out);
     for (uint32_t i = 0; i < 4; i++) fprintf(t.out, "ld.global.u32 %%r%u, [%%u2+%u];\n", i, 128 + 128 * i);
@@ -209,10 +219,12 @@ static void add_matrix_form(struct calibration *c, const struct form *f)
     }
     for (uint32_t i = 0; i < 4; i++) fprintf(t.out, "st.global.u32 [%%u3+%u], %%r%u;\n", 128 * i, i);
     fputs("bar.sync 0; mad.lo.u32 %r11, %r8, 4, %r9; mov.u32 %r12, 0;\n"
-          "BACK: ld.shared.u32 %r13, [%r11]; st.global.u32 [%u3+512], %r13; add.u64 %u3, %u3, 128; add.u32 %r11, %r11, 128;\n"
+          "BACK: ld.shared.u32 %r13, [%r11]; st.global.u32 [%u3+512], %r13; add.u64 %u3, %u3, 128; "
+          "add.u32 %r11, %r11, 128;\n"
           "add.u32 %r12, %r12, 1; setp.lt.u32 %p, %r12, 32; @%p bra BACK;\n", t.out);
     calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t),
-                                                   .input_bytes = REGISTERS + 512, .output_bytes = 512 + TILE, .fill = fill_tile });
+                                                   .input_bytes = REGISTERS + 512, .output_bytes = 512 + TILE,
+                                                   .fill = fill_tile });
     free(t.bytes);
 }
 
@@ -249,16 +261,19 @@ static void add_wmma(struct calibration *c, const struct wmma_form *f, int layou
     char forms[512], name[256];
     struct text t;
     text_open(&t);
-    fputs(".reg .b32 %r<64>; .reg .f64 %d<64>; .reg .b64 %u<4>; ld.param.u64 %u0, [in]; ld.param.u64 %u1, [out];\n", t.out);
+    fputs(".reg .b32 %r<64>; .reg .f64 %d<64>; .reg .b64 %u<4>; ld.param.u64 %u0, [in]; ld.param.u64 %u1, [out];\n",
+          t.out);
     const int part = 8192, at[] = { 0, 8, 16, 32 };
     snprintf(forms, sizeof forms,
              "wmma.load.a.sync.aligned.%s.%s.global.%s wmma.load.b.sync.aligned.%s.%s.global.%s "
              "wmma.load.c.sync.aligned.%s.%s.global.%s wmma.mma%s.sync.aligned.%s.%s.%s%s "
              "wmma.store.d.sync.aligned.%s.%s.global.%s",
-             la, f->shape, f->ab, lb, f->shape, f->ab, lc, f->shape, f->c, f->head, la, lb, f->shape, f->words, lc, f->shape, f->d);
+             la, f->shape, f->ab, lb, f->shape, f->ab, lc, f->shape, f->c, f->head, la, lb, f->shape, f->words, lc,
+             f->shape, f->d);
     char copy[512], *form[5], *next = copy;
     memcpy(copy, forms, sizeof copy);
-    for (int i = 0; i < 5; i++) form[i] = next, next = strchr(next, ' '), next = next == NULL ? NULL : (*next = '\0', next + 1);
+    for (int i = 0; i < 5; i++)
+        form[i] = next, next = strchr(next, ' '), next = next == NULL ? NULL : (*next = '\0', next + 1);
     const int count[] = { f->na, f->nb, registers_of(f->c, f), registers_of(f->d, f) };
     for (int i = 0; i < 3; i++) {
         fprintf(t.out, "%s ", form[i]);
@@ -316,6 +331,7 @@ void calibration_family_matrix(struct calibration *c)
 {
     for (int i = 0; i < family_mma.count; i++) calibration_row(c, &family_mma.rows[i], 64, add_form);
     for (int i = 0; i < family_mma_sparse.count; i++) calibration_row(c, &family_mma_sparse.rows[i], 64, add_form);
-    for (int i = 0; i < family_matrix_memory.count; i++) calibration_row(c, &family_matrix_memory.rows[i], 64, add_matrix_form);
+    for (int i = 0; i < family_matrix_memory.count; i++)
+        calibration_row(c, &family_matrix_memory.rows[i], 64, add_matrix_form);
     wmma(c);
 }

@@ -1,5 +1,5 @@
-/* mbarrier in the forms of the table.  The state is opaque: what is compared is what the waits say, and the count that is
- * pending in the states that have one. */
+/* mbarrier in the forms of the table.  The state is opaque: what is compared is what the waits say, and the count that
+ * is pending in the states that have one. */
 #include <string.h>
 
 #include "families.h"
@@ -25,7 +25,8 @@ static void observe(struct script *s)
 {
     fputs("mbarrier.test_wait.parity.shared.b64 %p0, [%r0], 0;\n", s->t.out), store(s, "%p0");
     fputs("mbarrier.test_wait.parity.shared.b64 %p0, [%r0], 1;\n", s->t.out), store(s, "%p0");
-    fputs("mbarrier.arrive.shared.b64 %l3, [%r0]; mbarrier.test_wait.shared.b64 %p0, [%r0], %l3;\n", s->t.out), store(s, "%p0");
+    fputs("mbarrier.arrive.shared.b64 %l3, [%r0]; mbarrier.test_wait.shared.b64 %p0, [%r0], %l3;\n", s->t.out),
+        store(s, "%p0");
 }
 
 static bool is_wait(const struct form *f) { return strstr(f->text, "_wait") != NULL; }
@@ -45,7 +46,12 @@ static void put_form(struct script *s, const struct form *f, bool optional, int 
         if (o[i].kind == 'd') fputs(is_wait(f) ? "%p1" : is_remote(f) ? "_" : "%l2", s->t.out);
         else if (o[i].kind == 'a') fputs(is_shared ? "[%r0]" : "[%l0]", s->t.out);
         else if (o[i].type == T_B64) fputs("%l2", s->t.out);
-        else fprintf(s->t.out, "%d", is_wait(f) && !o[i].optional ? parity : is_wait(f) ? 100 : counts_bytes(f) ? 16 : 2);
+        else
+            fprintf(s->t.out, "%d",
+                    is_wait(f) && !o[i].optional ? parity
+                    : is_wait(f)                 ? 100
+                    : counts_bytes(f)            ? 16
+                                                 : 2);
     }
     fputs(";\n", s->t.out);
 }
@@ -54,7 +60,8 @@ static void add(struct calibration *c, struct script *s, const struct form *f, b
 {
     char name[FORM_TEXT + 32];
     snprintf(name, sizeof name, "%s%s", f->text, optional ? ", all operands" : "");
-    calibration_add(c, &(struct calibration_case){ .name = name, .form = f->text, .body = text_close(&s->t), .block = { 1 },
+    calibration_add(c, &(struct calibration_case){ .name = name, .form = f->text, .body = text_close(&s->t),
+                                                   .block = { 1 },
                                                    .output_bytes = (size_t)s->results * 4 });
     free(s->t.bytes);
 }
@@ -64,13 +71,15 @@ static void arrival(struct calibration *c, const struct form *f, bool optional)
     struct script s = { .results = 0 };
     text_open(&s.t);
     fprintf(s.t.out, "%smbarrier.init.shared.b64 [%%r0], 9;\n", begin);
-    const bool completes = strncmp(f->text, "mbarrier.complete_tx", 20) == 0, counted = strstr(f->text, "noComplete") != NULL;
+    const bool completes = strncmp(f->text, "mbarrier.complete_tx", 20) == 0,
+               counted = strstr(f->text, "noComplete") != NULL;
     for (int i = 0; i < 2; i++) {
         if (completes) fputs("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 16;\n", s.t.out), observe(&s);
         put_form(&s, f, optional, 0);
         if (counted) fputs("mbarrier.pending_count.b64 %r1, %l2;\n", s.t.out), store(&s, NULL);
         observe(&s);
-        if (counts_bytes(f) && !completes) fputs("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 16;\n", s.t.out), observe(&s);
+        if (counts_bytes(f) && !completes)
+            fputs("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 16;\n", s.t.out), observe(&s);
     }
     for (int i = 0; i < 14; i++) observe(&s);
     fputs("mbarrier.inval.shared.b64 [%r0];\n", s.t.out);
@@ -118,14 +127,16 @@ void calibration_family_mbarrier(struct calibration *c)
         fprintf(s.t.out, "mbarrier.init.shared.b64 [%%r0], %d;\n", count);
         for (int i = 0; i < 5; i++) observe(&s);
         if (count > 9) {
-            fputs("mbarrier.arrive.noComplete.shared.b64 %l2, [%r0], 3; mbarrier.pending_count.b64 %r1, %l2;\n", s.t.out);
+            fputs("mbarrier.arrive.noComplete.shared.b64 %l2, [%r0], 3; mbarrier.pending_count.b64 %r1, %l2;\n",
+                  s.t.out);
             store(&s, NULL);
         }
         fputs("mbarrier.inval.shared.b64 [%r0];\n", s.t.out);
     }
-    calibration_add(c, &(struct calibration_case){ .name = "mbarrier of several counts", .body = text_close(&s.t), .block = { 1 },
-        .form = "mbarrier.init.shared.b64 mbarrier.inval.shared.b64 mbarrier.pending_count.b64 mbarrier.arrive.shared.b64 "
-                "mbarrier.arrive.noComplete.shared.b64",
+    calibration_add(c, &(struct calibration_case){ .name = "mbarrier of several counts", .body = text_close(&s.t),
+                                                   .block = { 1 },
+        .form = "mbarrier.init.shared.b64 mbarrier.inval.shared.b64 mbarrier.pending_count.b64 "
+                "mbarrier.arrive.shared.b64 mbarrier.arrive.noComplete.shared.b64",
         .output_bytes = (size_t)s.results * 4 });
     free(s.t.bytes);
 }

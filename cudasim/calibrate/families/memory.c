@@ -1,5 +1,5 @@
-/* ld and st in the forms of the table.  A thread has 32 bytes of each space.  Integers are loaded into registers of 64 bits and
- * stored from them, so that their extension shows. */
+/* ld and st in the forms of the table.  A thread has 32 bytes of each space.  Integers are loaded into registers of 64
+ * bits and stored from them, so that their extension shows. */
 #include <string.h>
 
 #include "families.h"
@@ -25,7 +25,8 @@ static const char *space_address(const struct form *f)
 
 static void begin(struct text *t)
 {
-    fputs(".reg .b32 %t<4>; .reg .b64 %u<6>; .reg .b32 %v<8>; .reg .b64 %p;\nmov.u32 %t3, %tid.x; mov.b64 %p, 0x12f0000000000000;\n"
+    fputs(".reg .b32 %t<4>; .reg .b64 %u<6>; .reg .b32 %v<8>; .reg .b64 %p;\nmov.u32 %t3, %tid.x; "
+          "mov.b64 %p, 0x12f0000000000000;\n"
           "ld.param.u64 %u0, [in]; ld.param.u64 %u1, [out]; mad.wide.u32 %u0, %t3, 128, %u0;\n"
           "ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%u0]; ld.global.v4.b32 {%v4, %v5, %v6, %v7}, [%u0+16];\n", t->out);
 }
@@ -47,8 +48,8 @@ static void put_elements(struct text *t, uint32_t count)
 static bool other_family(const struct form *f)
 {
     const uint32_t count = f->in.vector == 0 ? 1 : f->in.vector;
-    return has_space(f, ".param") || has_space(f, ".param::entry") || has_space(f, ".param::func") || has_space(f, ".mmio") ||
-           type_bytes((enum ptx_type)f->in.type[0]) * count > CHUNK;
+    return has_space(f, ".param") || has_space(f, ".param::entry") || has_space(f, ".param::func")
+           || has_space(f, ".mmio") || type_bytes((enum ptx_type)f->in.type[0]) * count > CHUNK;
 }
 
 static void add_load(struct calibration *c, const struct form *f)
@@ -61,8 +62,8 @@ static void add_load(struct calibration *c, const struct form *f)
     begin(&t);
     fprintf(t.out, "%s.reg .b%u %%x<%u>;\n%s ", set_up == NULL ? "mov.u64 %u2, %u0;\n" : set_up, bits, count, f->text);
     put_elements(&t, count);
-    fprintf(t.out, ", [%%u2]%s;\nmad.wide.u32 %%u1, %%t3, %u, %%u1;\n", insn_has(&f->in, ".L2::cache_hint") ? ", %p" : "",
-            bits / 8 * count);
+    fprintf(t.out, ", [%%u2]%s;\nmad.wide.u32 %%u1, %%t3, %u, %%u1;\n",
+            insn_has(&f->in, ".L2::cache_hint") ? ", %p" : "", bits / 8 * count);
     for (uint32_t i = 0; i < count; i++) fprintf(t.out, "st.global.b%u [%%u1+%u], %%x%u;\n", bits, i * bits / 8, i);
     struct text k = { .bytes = NULL };
     if (has_space(f, ".const")) {
@@ -72,8 +73,10 @@ static void add_load(struct calibration *c, const struct form *f)
         fputs(" };\n", k.out);
         text_close(&k);
     }
-    calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t), .module = k.bytes,
-                                                   .input_bytes = BLOCK * 128, .output_bytes = (size_t)BLOCK * bits / 8 * count });
+    calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t),
+                                                   .module = k.bytes,
+                                                   .input_bytes = BLOCK * 128,
+                                                   .output_bytes = (size_t)BLOCK * bits / 8 * count });
     free(t.bytes), free(k.bytes);
 }
 
@@ -87,13 +90,16 @@ static void add_store(struct calibration *c, const struct form *f)
     begin(&t);
     fputs("mad.wide.u32 %u1, %t3, 32, %u1;\n", t.out);
     fprintf(t.out, "%s.reg .b%u %%x<%u>;\n", set_up == NULL ? "mov.u64 %u2, %u1;\n" : set_up, bits, count);
-    for (uint32_t i = 0; i < count; i++) fprintf(t.out, "ld.global.b%u %%x%u, [%%u0+%u];\n", bits, i, 32 + i * 8 * (bits > 64 ? 2 : 1));
+    for (uint32_t i = 0; i < count; i++)
+        fprintf(t.out, "ld.global.b%u %%x%u, [%%u0+%u];\n", bits, i, 32 + i * 8 * (bits > 64 ? 2 : 1));
     fprintf(t.out, "%s [%%u2], ", f->text);
     put_elements(&t, count);
     fprintf(t.out, "%s;\n", insn_has(&f->in, ".L2::cache_hint") ? ", %p" : "");
     if (set_up != NULL)
-        fprintf(t.out, "ld.%s.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%u2]; ld.%s.v4.b32 {%%v4, %%v5, %%v6, %%v7}, [%%u2+16];\n"
-                       "st.global.v4.b32 [%%u1], {%%v0, %%v1, %%v2, %%v3}; st.global.v4.b32 [%%u1+16], {%%v4, %%v5, %%v6, %%v7};\n",
+        fprintf(t.out, "ld.%s.v4.b32 {%%v0, %%v1, %%v2, %%v3}, [%%u2]; ld.%s.v4.b32 {%%v4, %%v5, %%v6, %%v7}, "
+                       "[%%u2+16];\n"
+                       "st.global.v4.b32 [%%u1], {%%v0, %%v1, %%v2, %%v3}; st.global.v4.b32 [%%u1+16], {%%v4, %%v5, "
+                       "%%v6, %%v7};\n",
                 space, space);
     calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t),
                                                    .input_bytes = BLOCK * 128, .output_bytes = BLOCK * CHUNK });

@@ -1,4 +1,5 @@
-/* Barriers, fences, prefetches and hints: threads exchange numbers through shared memory, and the instruction stands between. */
+/* Barriers, fences, prefetches and hints: threads exchange numbers through shared memory, and the instruction stands
+ * between. */
 #include <string.h>
 
 #include "families.h"
@@ -9,10 +10,13 @@ enum { FULL_ROWS = 64, THREADS = 96 };
 
 static const char write_own[] =
     ".shared .align 16 .b8 s$[384]; .reg .b32 %r<12>; .reg .b64 %l<6>; .reg .pred %p<4>;\n"
-    "mov.u32 %r0, %tid.x; ld.param.u64 %l0, [in]; ld.param.u64 %l1, [out]; mad.wide.u32 %l2, %r0, 4, %l0; mad.wide.u32 %l1, %r0, 4, %l1;\n"
-    "ld.global.u32 %r1, [%l2]; mov.u32 %r2, s$; mad.lo.u32 %r3, %r0, 4, %r2; st.shared.u32 [%r3], %r1; mov.b64 %l3, 0;\n";
+    "mov.u32 %r0, %tid.x; ld.param.u64 %l0, [in]; ld.param.u64 %l1, [out]; mad.wide.u32 %l2, %r0, 4, %l0; "
+    "mad.wide.u32 %l1, %r0, 4, %l1;\n"
+    "ld.global.u32 %r1, [%l2]; mov.u32 %r2, s$; mad.lo.u32 %r3, %r0, 4, %r2; st.shared.u32 [%r3], %r1; "
+    "mov.b64 %l3, 0;\n";
 static const char read_other[] =
-    "add.u32 %r4, %r0, 33; rem.u32 %r4, %r4, 96; mad.lo.u32 %r4, %r4, 4, %r2; ld.shared.u32 %r5, [%r4]; st.global.u32 [%l1], %r5;\n";
+    "add.u32 %r4, %r0, 33; rem.u32 %r4, %r4, 96; mad.lo.u32 %r4, %r4, 4, %r2; ld.shared.u32 %r5, [%r4]; "
+    "st.global.u32 [%l1], %r5;\n";
 
 static void add(struct calibration *c, const char *form, const char *middle, const char *before)
 {
@@ -20,7 +24,8 @@ static void add(struct calibration *c, const char *form, const char *middle, con
     text_open(&t);
     fprintf(t.out, "%s%s%s", write_own, middle, read_other);
     calibration_add(c, &(struct calibration_case){ .name = form, .form = form, .body = text_close(&t), .before = before,
-                                                   .block = { THREADS }, .input_bytes = THREADS * 4, .output_bytes = THREADS * 4 });
+                                                   .block = { THREADS }, .input_bytes = THREADS * 4,
+                                                   .output_bytes = THREADS * 4 });
     free(t.bytes);
 }
 
@@ -56,18 +61,23 @@ static void add_policy(struct calibration *c, const struct form *f)
     struct text t;
     text_open(&t);
     fputs(".reg .b64 %l<4>; ld.param.u64 %l1, [out];\n", t.out);
-    for (int i = 0; i < 5; i++) fprintf(t.out, "%s %%l2%s; st.global.u64 [%%l1+%d], %%l2;\n", f->text, fractions[i], i * 8);
-    calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t), .block = { 1 },
+    for (int i = 0; i < 5; i++)
+        fprintf(t.out, "%s %%l2%s; st.global.u64 [%%l1+%d], %%l2;\n", f->text, fractions[i], i * 8);
+    calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t),
+                                                   .block = { 1 },
                                                    .output_bytes = 40 });
     free(t.bytes);
 }
 
-/* Branches: by a table, out of the program, and whether a thread is active meanwhile (which others are is not defined). */
+/* Branches: by a table, out of the program, and whether a thread is active meanwhile (which others are is not
+ * defined). */
 static const char branches[] =
     "rem.u32 %r6, %r0, 3; TABLE: .branchtargets ZERO, ONE, TWO;\n"
     "brx.idx %r6, TABLE;\n"
-    "ZERO: mov.u32 %r7, 100; bra.uni SOME;\nONE: mov.u32 %r7, 101; nanosleep.u32 20; bra SOME;\nTWO: mov.u32 %r7, 102;\n"
-    "SOME: bar.warp.sync -1; setp.lt.u32 %p1, %r0, 5; @%p1 bra FEW; bra MANY;\nFEW: activemask.b32 %r8; mov.u32 %r9, %lanemask_eq; and.b32 %r8, %r8, %r9; st.shared.u32 [%r3], %r8; bra MANY;\n"
+    "ZERO: mov.u32 %r7, 100; bra.uni SOME;\nONE: mov.u32 %r7, 101; nanosleep.u32 20; bra SOME;\n"
+    "TWO: mov.u32 %r7, 102;\n"
+    "SOME: bar.warp.sync -1; setp.lt.u32 %p1, %r0, 5; @%p1 bra FEW; bra MANY;\nFEW: activemask.b32 %r8; "
+    "mov.u32 %r9, %lanemask_eq; and.b32 %r8, %r8, %r9; st.shared.u32 [%r3], %r8; bra MANY;\n"
     "MANY: bar.sync 0; setp.eq.u32 %p2, %r0, 50; @%p2 exit; st.global.u32 [%l1+384], %r7;\n";
 
 void calibration_family_ordering(struct calibration *c)
@@ -79,8 +89,10 @@ void calibration_family_ordering(struct calibration *c)
             const char *p = row->pattern;
             char why[200];
             if (!row_available(row, &hopper, why, sizeof why) || strchr(p, '#') != NULL) continue;
-            const bool plain = row->operands[0] == '\0' && (strncmp(p, "fence", 5) == 0 || strncmp(p, "membar", 6) == 0);
-            const bool barrier = (strncmp(p, "bar{", 4) == 0 || strncmp(p, "barrier", 7) == 0) && strstr(p, ".red") == NULL;
+            const bool plain =
+                row->operands[0] == '\0' && (strncmp(p, "fence", 5) == 0 || strncmp(p, "membar", 6) == 0);
+            const bool barrier =
+                (strncmp(p, "bar{", 4) == 0 || strncmp(p, "barrier", 7) == 0) && strstr(p, ".red") == NULL;
             /* the driver's compiler of 580.159 dies of prefetch.local */
             if (plain || barrier || strncmp(p, "prefetch", 8) == 0 || strncmp(p, "applypriority", 13) == 0)
                 calibration_row(c, row, FULL_ROWS, add_form);

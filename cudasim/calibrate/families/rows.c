@@ -11,7 +11,9 @@ bool calibration_reads(const struct calibration_case *one)
     char *entry = calibration_entry(one, 0);
     char *text = NULL;
     struct ptx_error error;
-    if (asprintf(&text, ".version %u.%u\n.target %s\n.address_size 64\n%s", one->version / 10, one->version % 10, one->target, entry) < 0)
+    if (asprintf(&text, ".version %u.%u\n.target %s\n.address_size 64\n%s", one->version / 10, one->version % 10,
+                 one->target, entry)
+        < 0)
         abort();
     struct module *m = ptx_read("case", text, strlen(text), NULL, &error);
     const bool good = m != NULL;
@@ -20,8 +22,8 @@ bool calibration_reads(const struct calibration_case *one)
     return good;
 }
 
-/* Pairs (choice of one place, choice of another): how often they were tried; DONE: one was taken.  A pair that the reader refuses
- * in every company is given up after TRIES. */
+/* Pairs (choice of one place, choice of another): how often they were tried; DONE: one was taken.  A pair that the
+ * reader refuses in every company is given up after TRIES. */
 struct pairs { uint8_t seen[FORM_CHOICES][FORM_CHOICES][32][32]; };
 enum { TRIES = 4, DONE = 255 };
 

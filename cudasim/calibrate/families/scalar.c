@@ -1,5 +1,5 @@
-/* Cases made from the table: every row that only reads and writes registers, in every form that the reader takes.  A thread loads
- * its tuple of operands, executes the instruction, and stores the results. */
+/* Cases made from the table: every row that only reads and writes registers, in every form that the reader takes.  A
+ * thread loads its tuple of operands, executes the instruction, and stores the results. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +12,16 @@
 
 enum { FORMS_IN_FULL = 400, ELEMENTS = 8, BODY = 4096 };
 
-/* These read or change more than registers, or other lanes, or need special words around them: other families have them. */
+/* These read or change more than registers, or other lanes, or need special words around them: other families have
+ * them. */
 static bool elsewhere(const char *pattern)
 {
-    static const char *const names[] = { "bar",       "barrier", "shfl",    "vote",        "match",    "redux",     "activemask",
-                                         "elect",     "mapa",    "cvta",    "getctarank",  "isspacep", "nanosleep", "pmevent",
-                                         "setmaxnreg", "call",    "griddepcontrol", "mbarrier", "mma", "wgmma", "tcgen05", "movmatrix",
-                                         "createpolicy", "alloca", "stacksave", "stackrestore", "getsp", "istypep" };
+    static const char *const names[] = { "bar",          "barrier",        "shfl",         "vote",    "match",
+                                         "redux",        "activemask",     "elect",        "mapa",    "cvta",
+                                         "getctarank",   "isspacep",       "nanosleep",    "pmevent", "setmaxnreg",
+                                         "call",         "griddepcontrol", "mbarrier",     "mma",     "wgmma",
+                                         "tcgen05",      "movmatrix",      "createpolicy", "alloca",  "stacksave",
+                                         "stackrestore", "getsp",          "istypep" };
     const size_t length = strcspn(pattern, ".{(");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strlen(names[i]) == length && memcmp(names[i], pattern, length) == 0) return true;
@@ -72,7 +75,8 @@ static void one_source(struct entry *e, const struct form_operand *o)
     snprintf(e->describe + strlen(e->describe), sizeof e->describe - strlen(e->describe), "%s ", name);
     if (o->kind == 'p' || o->type == T_PRED) {
         append(e->declare, ".reg .pred %%s%d; .reg .b16 %%m%d;\n", n, n);
-        append(e->load, "ld.global.u8 %%m%d, [%%u0+@%d]; and.b16 %%m%d, %%m%d, 1; setp.ne.u16 %%s%d, %%m%d, 0;\n", n, n, n, n, n, n);
+        append(e->load, "ld.global.u8 %%m%d, [%%u0+@%d]; and.b16 %%m%d, %%m%d, 1; setp.ne.u16 %%s%d, %%m%d, 0;\n", n, n,
+               n, n, n, n);
     } else {
         const uint32_t bits = register_bits(e, o);
         append(e->declare, ".reg .b%u %%s%d;\n", bits, n);
@@ -89,7 +93,8 @@ static void one_target(struct entry *e, const struct form_operand *o)
     char name[16];
     snprintf(name, sizeof name, "b%u", bits);
     if (is_predicate) snprintf(name, sizeof name, "pred");
-    else if (bits == type_bits((enum ptx_type)o->type)) snprintf(name, sizeof name, "%s", type_name((enum ptx_type)o->type));
+    else if (bits == type_bits((enum ptx_type)o->type))
+        snprintf(name, sizeof name, "%s", type_name((enum ptx_type)o->type));
     snprintf(e->results + strlen(e->results), sizeof e->results - strlen(e->results), " %s", name);
     if (is_predicate) {
         append(e->declare, ".reg .pred %%d%d; .reg .b16 %%n%d;\n", n, n);
@@ -180,9 +185,12 @@ static void entry_text(struct entry *e, const struct form *f, char *body, uint32
     snprintf(e->describe + strlen(e->describe), sizeof e->describe - strlen(e->describe), ">%s", e->results);
     *tuples = layout_tuples(e->describe);
     layout_read(&l, e->describe, *tuples);
-    append(body, ".reg .b32 %%t<4>; .reg .b64 %%u<4>;\n%s"
-                 "mov.u32 %%t0, %%ctaid.x; mov.u32 %%t1, %%ntid.x; mov.u32 %%t2, %%tid.x; mad.lo.u32 %%t3, %%t0, %%t1, %%t2;\n"
-                 "ld.param.u64 %%u0, [in]; ld.param.u64 %%u1, [out]; mad.wide.u32 %%u0, %%t3, %zu, %%u0;\n", e->declare, l.stride);
+    append(body,
+           ".reg .b32 %%t<4>; .reg .b64 %%u<4>;\n%s"
+           "mov.u32 %%t0, %%ctaid.x; mov.u32 %%t1, %%ntid.x; mov.u32 %%t2, %%tid.x; "
+           "mad.lo.u32 %%t3, %%t0, %%t1, %%t2;\n"
+           "ld.param.u64 %%u0, [in]; ld.param.u64 %%u1, [out]; mad.wide.u32 %%u0, %%t3, %zu, %%u0;\n",
+           e->declare, l.stride);
     place(e->load, &l, body);
     append(body, "%s%s%s;\n%s", before, f->text, e->operands, after);
     place_stores(e, &l, body);
@@ -202,7 +210,8 @@ static void add_form(struct calibration *c, const struct form *f, bool wide)
              wide ? " in 64-bit registers" : "");
     struct layout l;
     layout_read(&l, e->describe, tuples);
-    struct calibration_case one = { .name = name, .form = f->text, .body = body, .grid = { tuples / 128 }, .block = { 128 },
+    struct calibration_case one = { .name = name, .form = f->text, .body = body, .grid = { tuples / 128 },
+                                    .block = { 128 },
                                     .input_bytes = l.input_bytes, .output_bytes = l.output_bytes, .fill = operands_fill,
                                     .describe = e->describe };
     bounds_apply(&one);
@@ -234,6 +243,7 @@ void calibration_family_scalar(struct calibration *c)
             const struct row *row = &(*family)->rows[i];
             char why[200];
             const struct module hopper = { .version = 90, .sm = 90, .suffix = 'a' };
-            if (registers_only(row) && row_available(row, &hopper, why, sizeof why)) calibration_row(c, row, FORMS_IN_FULL, add_forms);
+            if (registers_only(row) && row_available(row, &hopper, why, sizeof why))
+                calibration_row(c, row, FORMS_IN_FULL, add_forms);
         }
 }

@@ -1,4 +1,5 @@
-/* Tensor copies: random tensors and boxes of every type, rank and swizzle, out of bounds on all sides; reductions; multicast. */
+/* Tensor copies: random tensors and boxes of every type, rank and swizzle, out of bounds on all sides; reductions;
+ * multicast. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,14 @@ static const char *const swizzles[] = { "none", "32B", "64B", "128B" };
 struct draw {
     uint64_t state;
 };
-static uint32_t below(struct draw *d, uint32_t bound) { return (uint32_t)(calibration_random(&d->state) >> 32) % bound; }
-static int32_t between(struct draw *d, int32_t low, int32_t high) { return low + (int32_t)below(d, (uint32_t)(high - low + 1)); }
+static uint32_t below(struct draw *d, uint32_t bound)
+{
+    return (uint32_t)(calibration_random(&d->state) >> 32) % bound;
+}
+static int32_t between(struct draw *d, int32_t low, int32_t high)
+{
+    return low + (int32_t)below(d, (uint32_t)(high - low + 1));
+}
 
 struct box {
     struct calibration_map map;
@@ -66,7 +73,8 @@ static void draw_tensor(struct draw *d, struct box *b, uint32_t bytes, bool stor
     b->tensor_bytes = row;
     const int32_t before = stores ? 0 : (int32_t)(m->box[0] / grain);
     b->start[0] = between(d, -before, (int32_t)(m->size[0] / grain) + 1) * (int32_t)grain;
-    for (uint32_t i = 1; i < m->rank; i++) b->start[i] = between(d, stores ? 0 : -(int32_t)m->box[i], (int32_t)m->size[i] + 1);
+    for (uint32_t i = 1; i < m->rank; i++)
+        b->start[i] = between(d, stores ? 0 : -(int32_t)m->box[i], (int32_t)m->size[i] + 1);
 }
 
 static struct box random_box(struct draw *d, uint32_t type, uint32_t swizzle, uint32_t rank, bool stores)
@@ -89,13 +97,15 @@ static void put_coordinates(FILE *out, const struct box *b)
     fputc('}', out);
 }
 
-/* %r1 shared memory, %r2 mbarrier, %r3 thread, %p1 not the first, %l0 in, %l1 out, %l2 the map; the mbarrier is initialised. */
+/* %r1 shared memory, %r2 mbarrier, %r3 thread, %p1 not the first, %l0 in, %l1 out, %l2 the map; the mbarrier is
+ * initialised. */
 static void begin(FILE *out)
 {
     fprintf(out,
             ".reg .b32 %%r<16>; .reg .b64 %%l<16>; .reg .pred %%p<6>; .reg .b16 %%h<4>;\n"
             ".shared .align 1024 .b8 s[%d]; .shared .align 8 .b64 bar;\n"
-            "mov.u32 %%r1, s; mov.u32 %%r2, bar; mov.u32 %%r3, %%tid.x; setp.ne.u32 %%p1, %%r3, 0; ld.param.u64 %%l0, [in];\n"
+            "mov.u32 %%r1, s; mov.u32 %%r2, bar; mov.u32 %%r3, %%tid.x; setp.ne.u32 %%p1, %%r3, 0; "
+            "ld.param.u64 %%l0, [in];\n"
             "ld.param.u64 %%l1, [out]; mov.b64 %%l2, map0; cvta.param.u64 %%l2, %%l2;\n"
             "@%%p1 bra READY; mbarrier.init.shared.b64 [%%r2], 1; fence.mbarrier_init.release.cluster; READY:\n",
             SHARED_BYTES);
@@ -110,7 +120,10 @@ static void put_loop(FILE *out, const char *label, uint32_t bytes, const char *b
             label, body, THREADS * 4, bytes, label);
 }
 
-static void put_wait(FILE *out) { fputs("WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;\n", out); }
+static void put_wait(FILE *out)
+{
+    fputs("WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;\n", out);
+}
 
 static void add(struct calibration *c, struct calibration_case *one, FILE *out, char **body, const char *name)
 {
@@ -145,10 +158,10 @@ static void add_load(struct calibration *c, const struct box *b, const char *des
     fputs("], [%r2];\n", out);
     put_wait(out);
     put_loop(out, "DRAIN", SHARED_BYTES, "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
-    snprintf(form, sizeof form, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes", b->map.rank,
-             destination);
-    snprintf(name, sizeof name, "tensor load %ud %s swizzle %s%s to %s, box %u", b->map.rank, types[b->map.data_type].name,
-             swizzles[b->map.swizzle], b->map.fill ? " NaN" : "", destination, number);
+    snprintf(form, sizeof form, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes",
+             b->map.rank, destination);
+    snprintf(name, sizeof name, "tensor load %ud %s swizzle %s%s to %s, box %u", b->map.rank,
+             types[b->map.data_type].name, swizzles[b->map.swizzle], b->map.fill ? " NaN" : "", destination, number);
     struct calibration_case one = { .form = form, .input_bytes = TENSOR_BYTES, .output_bytes = SHARED_BYTES };
     one.map[0] = b->map;
     add(c, &one, out, &body, name);
@@ -156,7 +169,8 @@ static void add_load(struct calibration *c, const struct box *b, const char *des
 
 /* ---- stores and reductions: the output is the tensor ---- */
 
-/* The first part of the input goes to the tensor, the rest to shared memory.  Floats of moderate size, small counters. */
+/* The first part of the input goes to the tensor, the rest to shared memory.  Floats of moderate size, small
+ * counters. */
 static void fill(const struct calibration_case *c, uint8_t *input)
 {
     uint64_t state = calibration_hash(3, c->name, strlen(c->name));
@@ -186,14 +200,15 @@ static void add_store(struct calibration *c, const struct box *b, const char *op
     put_loop(out, "NEW", SHARED_BYTES, "add.u64 %l5, %l0, %l4; ld.global.u32 %r6, [%l5]; st.shared.u32 [%r5], %r6;");
     fprintf(
         out,
-        "fence.proxy.async; bar.sync 0; @%%p1 bra END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l2, ",
+        "fence.proxy.async; bar.sync 0; @%%p1 bra "
+        "END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l2, ",
         operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
     put_coordinates(out, b);
     fprintf(out, "], [%%r1+%u];\ncp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nEND:", 128 * (number % 9));
     snprintf(form, sizeof form, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group",
              operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
-    snprintf(name, sizeof name, "tensor %s %ud %s swizzle %s, box %u", operation[0] == '\0' ? "store" : operation + 1, b->map.rank,
-             types[b->map.data_type].name, swizzles[b->map.swizzle], number);
+    snprintf(name, sizeof name, "tensor %s %ud %s swizzle %s, box %u", operation[0] == '\0' ? "store" : operation + 1,
+             b->map.rank, types[b->map.data_type].name, swizzles[b->map.swizzle], number);
     struct calibration_case one = { .form = form,
                                     .input_bytes = TENSOR_BYTES + SHARED_BYTES,
                                     .output_bytes = TENSOR_BYTES,
@@ -223,7 +238,11 @@ static void add_reductions(struct calibration *c, struct draw *d)
     for (uint32_t operation = 0; operation < 8; operation++)
         for (uint32_t type = 0; type < TYPES; type++) {
             if (!is_reduced(operation, type)) continue;
-            const char numbers = operation == 3 || operation == 4 ? 'c' : type == 6 ? 'h' : type == 9 ? 'b' : type == 7 ? 'f' : 'u';
+            const char numbers = operation == 3 || operation == 4 ? 'c'
+                                 : type == 6                      ? 'h'
+                                 : type == 9                      ? 'b'
+                                 : type == 7                      ? 'f'
+                                                                  : 'u';
             const struct box b = random_box(d, type, number % 4, 1 + number % 5, true);
             add_store(c, &b, operations[operation], numbers, number++);
         }
@@ -240,12 +259,12 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
     put_loop(out, "POISON", SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
     fprintf(
         out,
-        "fence.proxy.async; @%%p1 bra ARMED; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; ARMED: barrier.cluster.arrive; "
-        "barrier.cluster.wait;\nmov.u32 %%r8, %%cluster_ctarank; shl.b32 %%r9, %%r8, 10; add.u32 %%r9, %%r9, %%r1; shl.b32 %%r10, "
-        "%%r8, 3; "
+        "fence.proxy.async; @%%p1 bra ARMED; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; "
+        "ARMED: barrier.cluster.arrive; barrier.cluster.wait;\nmov.u32 %%r8, %%cluster_ctarank; "
+        "shl.b32 %%r9, %%r8, 10; add.u32 %%r9, %%r9, %%r1; shl.b32 %%r10, %%r8, 3; "
         "mov.u16 %%h1, %u; @%%p1 bra WAIT;\n"
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%%r9], [%%l2, {0, "
-        "%%r10}], "
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%%r9], "
+        "[%%l2, {0, %%r10}], "
         "[%%r2], %%h1;\n",
         ctas * 1024, (1u << ctas) - 1);
     put_wait(out);

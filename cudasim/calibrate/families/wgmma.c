@@ -1,5 +1,6 @@
-/* wgmma: products of every form with A in shared memory and in registers, every layout, every N for some types, sparse metadata;
- * operands around 1, whole, and of any bits.  Shared memory holds codes at random: a descriptor finds operands everywhere. */
+/* wgmma: products of every form with A in shared memory and in registers, every layout, every N for some types, sparse
+ * metadata; operands around 1, whole, and of any bits.  Shared memory holds codes at random: a descriptor finds
+ * operands everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +46,10 @@ enum { FORMS = sizeof forms / sizeof forms[0] };
 /* ---- operands ---- */
 
 /*                              bits  mantissa  exponent's bias */
-static const struct { uint32_t bits, mantissa, bias; } formats[] = {
-    [F16] = { 16, 10, 15 }, [BF16] = { 16, 7, 127 }, [TF32] = { 32, 23, 127 }, [E4M3] = { 8, 3, 7 }, [E5M2] = { 8, 2, 15 },
-    [S8] = { 8, 0, 0 }, [U8] = { 8, 0, 0 }, [B1] = { 32, 0, 0 },
+static const struct { uint32_t bits, mantissa, bias;
+} formats[] = {
+    [F16] = { 16, 10, 15 }, [BF16] = { 16, 7, 127 }, [TF32] = { 32, 23, 127 }, [E4M3] = { 8, 3, 7 },
+    [E5M2] = { 8, 2, 15 },  [S8] = { 8, 0, 0 },      [U8] = { 8, 0, 0 },       [B1] = { 32, 0, 0 },
 };
 
 static uint32_t code_of(enum element e, enum data data, uint64_t *state)
@@ -109,7 +111,8 @@ struct layout {
     uint32_t stride_more;
 }; /* swizzle in bytes, 0: none */
 
-/* Packed, or with a longer stride; `pattern`: 128-byte rows behind a multiple of 1024 where the swizzle's pattern begins. */
+/* Packed, or with a longer stride; `pattern`: 128-byte rows behind a multiple of 1024 where the swizzle's pattern
+ * begins. */
 static uint64_t descriptor(const struct layout *l, uint32_t at, uint32_t rows, uint32_t k)
 {
     const uint32_t span = l->swizzle == 0 ? 16 : l->swizzle, more = l->stride_more * 128;
@@ -144,14 +147,15 @@ struct product {
 static size_t add_list(char *to, size_t size, uint32_t count)
 {
     size_t used = 0;
-    for (uint32_t i = 0; i < count; i++) used += (size_t)snprintf(to + used, size - used, "%s%%d%u", i == 0 ? "{" : ", ", i);
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)snprintf(to + used, size - used, "%s%%d%u", i == 0 ? "{" : ", ", i);
     return used + (size_t)snprintf(to + used, size - used, "}");
 }
 
 static const char *layout_name(const struct layout *l, char *text, size_t size)
 {
-    snprintf(text, size, "%s %u%s%.0u%s", l->mn_major ? "MN" : "K", l->swizzle, l->pattern != 0 ? " base " : "", l->pattern,
-             l->stride_more != 0 ? " strided" : "");
+    snprintf(text, size, "%s %u%s%.0u%s", l->mn_major ? "MN" : "K", l->swizzle, l->pattern != 0 ? " base " : "",
+             l->pattern, l->stride_more != 0 ? " strided" : "");
     return text;
 }
 
@@ -163,7 +167,8 @@ static void add(struct calibration *c, const struct product *p)
     const bool real = f->d != 's', transposable = bits == 16;
     if (!fits(&p->b, p->n, k * bits / 8, bits, transposable)) return;
     if (!p->a_in_registers && !fits(&p->a, 64, 32, bits, transposable)) return;
-    char *body = malloc(65536), list[2048], rest[64] = "", sparse[32] = "", a[32], name[192], a_layout[48], b_layout[48];
+    char *body = malloc(65536), list[2048], rest[64] = "", sparse[32] = "", a[32], name[192], a_layout[48],
+         b_layout[48];
     if (body == NULL) abort();
     add_list(list, sizeof list, d_count);
     if (real) {
@@ -177,13 +182,15 @@ static void add(struct calibration *c, const struct product *p)
     size_t used = (size_t)snprintf(
         body, 65536,
         ".reg .b32 %%d<128>, %%a<5>, %%r<16>; .reg .b64 %%l<16>; .reg .pred %%p<4>; .shared .align 1024 .b8 s[%d];\n"
-        "ld.param.u64 %%l0, [in]; ld.param.u64 %%l1, [out]; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s; shl.b32 %%r3, %%r1, 2;\n"
-        "COPY: cvt.u64.u32 %%l2, %%r3; add.u64 %%l3, %%l0, %%l2; ld.global.u32 %%r4, [%%l3+%d]; add.u32 %%r5, %%r2, %%r3; "
-        "st.shared.u32 [%%r5], %%r4; add.u32 %%r3, %%r3, 512; setp.lt.u32 %%p1, %%r3, %d; @%%p1 bra COPY;\n"
-        "fence.proxy.async.shared::cta; bar.sync 0; mul.wide.u32 %%l2, %%r1, 4; add.u64 %%l3, %%l0, %%l2; add.u64 %%l4, %%l1, "
-        "%%l2;\n"
-        "and.b32 %%r6, %%r2, 0x3ffff; shr.u32 %%r6, %%r6, 4; cvt.u64.u32 %%l5, %%r6; add.u64 %%l6, %%l5, 0x%llx; add.u64 %%l7, "
-        "%%l5, 0x%llx;\n",
+        "ld.param.u64 %%l0, [in]; ld.param.u64 %%l1, [out]; mov.u32 %%r1, %%tid.x; mov.u32 %%r2, s; "
+        "shl.b32 %%r3, %%r1, 2;\n"
+        "COPY: cvt.u64.u32 %%l2, %%r3; add.u64 %%l3, %%l0, %%l2; ld.global.u32 %%r4, [%%l3+%d]; "
+        "add.u32 %%r5, %%r2, %%r3; st.shared.u32 [%%r5], %%r4; add.u32 %%r3, %%r3, 512; setp.lt.u32 %%p1, %%r3, %d; "
+        "@%%p1 bra COPY;\n"
+        "fence.proxy.async.shared::cta; bar.sync 0; mul.wide.u32 %%l2, %%r1, 4; add.u64 %%l3, %%l0, %%l2; "
+        "add.u64 %%l4, %%l1, %%l2;\n"
+        "and.b32 %%r6, %%r2, 0x3ffff; shr.u32 %%r6, %%r6, 4; cvt.u64.u32 %%l5, %%r6; add.u64 %%l6, %%l5, 0x%llx; "
+        "add.u64 %%l7, %%l5, 0x%llx;\n",
         IMAGE, IMAGE_AT, IMAGE, (unsigned long long)descriptor(&p->a, 0, 64, a_k),
         (unsigned long long)descriptor(&p->b, B_IN_IMAGE, p->n, k));
     for (uint32_t i = 0; i < d_count; i++)
@@ -191,7 +198,8 @@ static void add(struct calibration *c, const struct product *p)
     for (uint32_t i = 0; i < 5; i++)
         used += (size_t)snprintf(body + used, 65536 - used, "ld.global.b32 %%a%u, [%%l3+%u];\n", i, A_AT + i * ROW);
     used += (size_t)snprintf(body + used, 65536 - used,
-                             "wgmma.fence.sync.aligned;\nwgmma.mma_async%s.sync.aligned.m64n%u%s %s, %s, %%l7%s, %d%s;\n"
+                             "wgmma.fence.sync.aligned;\nwgmma.mma_async%s.sync.aligned.m64n%u%s %s, %s, %%l7%s, "
+                             "%d%s;\n"
                              "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n",
                              f->sparse ? ".sp" : "", p->n, f->words, list, a, sparse, p->accumulates, rest);
     for (uint32_t i = 0; i < d_count; i++)
@@ -249,8 +257,16 @@ static void add_layouts(struct calibration *c, const struct form *form)
     for (int a = 0; a < 8; a++)
         for (int b = 0; b < 8; b++, turn++) {
             struct product p = { .form = form, .n = 64, .data = NEAR_ONE, .seed = turn, .accumulates = true };
-            p.a = (struct layout){ a >= 4, swizzles[a % 4], a % 4 == 0 ? 0 : turn % 3 == 0 ? turn % 8 : 0, turn / 2 % 2 };
-            p.b = (struct layout){ b >= 4, swizzles[b % 4], b % 4 == 0 ? 0 : turn % 5 == 0 ? turn % 8 : 0, turn / 3 % 2 };
+            p.a = (struct layout){ a >= 4, swizzles[a % 4],
+                                   a % 4 == 0      ? 0
+                                   : turn % 3 == 0 ? turn % 8
+                                                   : 0,
+                                   turn / 2 % 2 };
+            p.b = (struct layout){ b >= 4, swizzles[b % 4],
+                                   b % 4 == 0      ? 0
+                                   : turn % 5 == 0 ? turn % 8
+                                                   : 0,
+                                   turn / 3 % 2 };
             add(c, &p);
         }
 }
@@ -260,7 +276,8 @@ static void add_widths(struct calibration *c, const struct form *form)
     for (uint32_t n = 8; n <= 256; n += 8) {
         if (form->d == 's' && n > 32 && n % 16 != 0) continue;
         add(c, &(struct product){
-                   .form = form, .n = n, .a = { .swizzle = 128 }, .b = { .swizzle = 128 }, .data = NEAR_ONE, .seed = 2000 + n });
+                   .form = form, .n = n, .a = { .swizzle = 128 }, .b = { .swizzle = 128 }, .data = NEAR_ONE,
+                   .seed = 2000 + n });
     }
 }
 
@@ -285,8 +302,10 @@ void calibration_family_wgmma(struct calibration *c)
     for (int i = 0; i < FORMS; i++) {
         const struct form *f = &forms[i];
         if (f->d == 'f' && (f->a == BF16 || (f->a == F16 && f->sparse))) add_layouts(c, f);
-        if (!f->sparse && (f->a == TF32 || (f->a == E4M3 && f->b == E4M3 && f->d == 'f') || f->a == B1)) add_layouts(c, f);
-        if (!f->sparse && ((f->a == BF16) || (f->a == F16 && f->d == 'h') || (f->a == S8 && f->b == S8))) add_widths(c, f);
+        if (!f->sparse && (f->a == TF32 || (f->a == E4M3 && f->b == E4M3 && f->d == 'f') || f->a == B1))
+            add_layouts(c, f);
+        if (!f->sparse && ((f->a == BF16) || (f->a == F16 && f->d == 'h') || (f->a == S8 && f->b == S8)))
+            add_widths(c, f);
     }
     add_orders(c);
 }

@@ -1,13 +1,15 @@
-/* Calibration: small kernels that run through a driver library, the GPU's or cudasim's, and whose output bytes are compared.
+/* Calibration: small kernels that run through a driver library, the GPU's or cudasim's, and whose output bytes are
+ * compared.
  *
- * A case is an entry of PTX, the bytes it reads and the number of bytes it writes.  A family is a file with a function that adds
- * cases; the list is in families.c.  To add one:
+ * A case is an entry of PTX, the bytes it reads and the number of bytes it writes.  A family is a file with a function
+ * that adds cases; the list is in families.c.  To add one:
  *
  *     static void fill(const struct calibration_case *c, uint8_t *input) { ... }      the same bytes in every run
  *     void calibration_family_NAME(struct calibration *c)
  *     {
- *         calibration_add(c, &(struct calibration_case){ .name = "ldmatrix x4", .form = "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
- *                         .body = "...", .input_bytes = 512, .output_bytes = 512, .fill = fill });
+ *         calibration_add(c, &(struct calibration_case){
+ *             .name = "ldmatrix x4", .form = "ldmatrix.sync.aligned.m8n8.x4.shared.b16", .body = "...",
+ *             .input_bytes = 512, .output_bytes = 512, .fill = fill });
  *     }
  *
  * and a line in families.c and CMakeLists.txt.  Nothing here may depend on time, addresses or the order of threads. */
@@ -41,16 +43,19 @@ enum calibration_rule {
 
 struct calibration_case {
     const char *name;                     /* one of its own; no tab, no newline */
-    const char *form;                     /* the instruction that it checks, as written: "add.rn.ftz.f32"; several: blanks
+    const char *form;                     /* the instruction that it checks, as written: "add.rn.ftz.f32"; several:
+                                             blanks
                                              between */
     /* Text between the braces of
      *     .visible .entry cN(.param .u64 in, .param .u64 out, .param .align 64 .b8 map0[128], ...)
-     * registers declared, `ret` left out.  in and out are global addresses, aligned to 256; every .param is there only if used:
-     * the maps that .maps counts. */
+     * registers declared, `ret` left out.  in and out are global addresses, aligned to 256; every .param is there only
+     * if used: the maps that .maps counts. */
     const char *body;
-    const char *before;                   /* directives of the entry, between its parameters and '{': ".reqnctapercluster 2, 1, 1";
+    const char *before;                   /* directives of the entry, between its parameters and '{':
+                                             ".reqnctapercluster 2, 1, 1";
                                              or NULL */
-    const char *module;                   /* declarations before the entry, or NULL; in them and in body, $ stands for a number of
+    const char *module;                   /* declarations before the entry, or NULL; in them and in body, $ stands for a
+                                             number of
                                              its own */
     const char *target;                   /* NULL: sm_90a */
     uint32_t version;                     /* of PTX, times 10; 0: 9.0 */
@@ -65,7 +70,8 @@ struct calibration_case {
     enum calibration_rule rule;
     uint32_t number;                      /* enum ptx_type of the numbers that the rule compares */
     double bound;
-    int reach_operand;                    /* only tuples where low <= |this operand| <= high are compared; high 0: all */
+    int reach_operand;                    /* only tuples where low <= |this operand| <= high are compared; high 0:
+                                             all */
     double low, high;
     const char *describe;                 /* layout of operands and results: see operands.h; NULL: bytes */
     bool scattered;                       /* the results do not lie as described: compared as bytes */

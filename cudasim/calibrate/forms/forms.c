@@ -177,8 +177,9 @@ const struct row *row_of_form(const char *text, struct insn *in)
 
 static enum ptx_type double_width(enum ptx_type type)
 {
-    static const char *const pairs[][2] = { { "u8", "u16" },  { "s8", "s16" },  { "b8", "b16" },  { "u16", "u32" }, { "s16", "s32" },
-                                            { "b16", "b32" }, { "u32", "u64" }, { "s32", "s64" }, { "b32", "b64" } };
+    static const char *const pairs[][2] = { { "u8", "u16" },  { "s8", "s16" },  { "b8", "b16" },
+                                            { "u16", "u32" }, { "s16", "s32" }, { "b16", "b32" },
+                                            { "u32", "u64" }, { "s32", "s64" }, { "b32", "b64" } };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         if (strcmp(pairs[i][0], type_name(type)) == 0) return type_named(pairs[i][1], strlen(pairs[i][1]));
     return T_B128;

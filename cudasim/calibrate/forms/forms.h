@@ -13,8 +13,8 @@ struct form {
     struct insn in;                       /* row, type, vector, choice are filled */
 };
 
-/* All forms of the row, with a malloc'ed array of *count; a '#' in the pattern stays.  Words that are the same twice (.u32 as $1 of
- * two rows) are not looked for. */
+/* All forms of the row, with a malloc'ed array of *count; a '#' in the pattern stays.  Words that are the same twice
+ * (.u32 as $1 of two rows) are not looked for. */
 struct form *forms_of(const struct row *row, uint32_t *count);
 /* About `most` of them, at equal distances, where they are more. */
 struct form *forms_some(const struct row *row, uint32_t most, uint32_t *count);

@@ -61,7 +61,8 @@ void layout_find(const struct layout *l, size_t at, int *result, uint32_t *tuple
 
 /* ---- values ---- */
 
-struct parts { int count; uint32_t bits; int mantissa, exponent; };   /* of a type: count elements; mantissa 0: integers */
+struct parts { int count; uint32_t bits; int mantissa, exponent; };   /* of a type: count elements; mantissa 0:
+                                                                         integers */
 
 static struct parts parts_of(enum ptx_type type)
 {
@@ -81,10 +82,52 @@ static struct parts parts_of(enum ptx_type type)
 static uint64_t integer_value(uint32_t bits, int i)
 {
     const uint64_t top = UINT64_C(1) << (bits - 1);
-    const uint64_t values[FULL] = {
-        0, 1, 2, 8, 16, 31, 32, 33, 64, 255, 256, top - 1, top, UINT64_MAX, 0x123456789abcdef5, 0xfedcba9876543210,   /* CORE */
-        3, 5, 7, 15, 17, 24, 40, 63, 65, 127, 128, 129, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffff, 0x800000, 0x1000000, top + 1,
-        UINT64_MAX - 1, UINT64_MAX - 31, 0x7fffffff, 0x80000000, 0xffffffff, 0x55555555aaaaaaaa, 0x00ff00ff0f0f3333, 0x80000001 };
+    const uint64_t values[FULL] = { /* CORE */
+                                    0,
+                                    1,
+                                    2,
+                                    8,
+                                    16,
+                                    31,
+                                    32,
+                                    33,
+                                    64,
+                                    255,
+                                    256,
+                                    top - 1,
+                                    top,
+                                    UINT64_MAX,
+                                    0x123456789abcdef5,
+                                    0xfedcba9876543210,
+                                    3,
+                                    5,
+                                    7,
+                                    15,
+                                    17,
+                                    24,
+                                    40,
+                                    63,
+                                    65,
+                                    127,
+                                    128,
+                                    129,
+                                    0x7fff,
+                                    0x8000,
+                                    0xffff,
+                                    0x10000,
+                                    0x7fffff,
+                                    0x800000,
+                                    0x1000000,
+                                    top + 1,
+                                    UINT64_MAX - 1,
+                                    UINT64_MAX - 31,
+                                    0x7fffffff,
+                                    0x80000000,
+                                    0xffffffff,
+                                    0x55555555aaaaaaaa,
+                                    0x00ff00ff0f0f3333,
+                                    0x80000001
+    };
     return values[i];
 }
 
@@ -94,14 +137,17 @@ static uint64_t float_value(const struct parts *p, int i)
                    infinity = ((UINT64_C(1) << p->exponent) - 1) << p->mantissa,
                    one = ((UINT64_C(1) << (p->exponent - 1)) - 1) << p->mantissa, quiet = hidden >> 1;
     const uint64_t two = one + hidden;
-    const uint64_t values[FULL] = {
-        0, sign, 1, sign | ones, hidden, one, sign | one, one + 1, sign | (one + quiet), infinity - 1, sign | (infinity - 1),
-        infinity, sign | infinity, infinity | quiet | 5, sign | infinity | 1, two + quiet + 2,                       /* CORE */
-        sign | 1, 2, ones, sign | hidden, hidden + 1, 2 * hidden, one - 1, one - hidden, sign | (one - hidden), one + ones, two,
-        sign | two, two + quiet, one + quiet / 2, infinity - hidden, infinity - 2 * hidden + 3, one / 2, one / 2 + quiet + 1,
-        one + one / 2, sign | (one + one / 2 + quiet - 1), infinity | quiet, sign | infinity | quiet, infinity | ones,
-        sign | infinity | ones, infinity | (quiet - 1), (one + 5 * hidden) | (quiet / 2 + quiet), sign | (one + 8 * hidden) | 1,
-        (one - 3 * hidden) | (ones ^ 2) };
+    const uint64_t values[FULL] = { 0, sign, 1, sign | ones, hidden, one, sign | one, one + 1, sign | (one + quiet),
+                                    infinity - 1, sign | (infinity - 1),
+                                    /* CORE */
+                                    infinity, sign | infinity, infinity | quiet | 5, sign | infinity | 1,
+                                    two + quiet + 2, sign | 1, 2, ones, sign | hidden, hidden + 1, 2 * hidden, one - 1,
+                                    one - hidden, sign | (one - hidden), one + ones, two, sign | two, two + quiet,
+                                    one + quiet / 2, infinity - hidden, infinity - 2 * hidden + 3, one / 2,
+                                    one / 2 + quiet + 1, one + one / 2, sign | (one + one / 2 + quiet - 1),
+                                    infinity | quiet, sign | infinity | quiet, infinity | ones, sign | infinity | ones,
+                                    infinity | (quiet - 1), (one + 5 * hidden) | (quiet / 2 + quiet),
+                                    sign | (one + 8 * hidden) | 1, (one - 3 * hidden) | (ones ^ 2) };
     return values[i];
 }
 
@@ -115,7 +161,8 @@ static uint64_t random_float(const struct parts *p, uint64_t *state)
     if ((r >> 62 & 1) != 0) exponent = bias + (r >> 32 & 31) - 16;
     if (p->exponent == 5) exponent &= exponents;
     else if ((r >> 58 & 3) == 3) exponent = bias + (r >> 32 & 127) % 80 - 27;
-    else if (p->bits == 64 && (r >> 58 & 3) == 2) exponent = bias - 126 + (r >> 32 & 31) - 26;   /* where f32 becomes subnormal */
+    /* where f32 becomes subnormal */
+    else if (p->bits == 64 && (r >> 58 & 3) == 2) exponent = bias - 126 + (r >> 32 & 31) - 26;
     uint64_t value = (exponent & exponents) << p->mantissa | mantissa;
     value += (r >> 20 & 3) == 1 ? 1 : (r >> 20 & 3) == 2 ? UINT64_MAX : 0;
     return (value & ((UINT64_C(1) << (p->bits - 1)) - 1)) | (r >> 57 & 1) << (p->bits - 1);
@@ -133,8 +180,8 @@ static uint64_t element(const struct parts *p, int index, uint64_t *state)
     return p->mantissa != 0 ? random_float(p, state) : random_integer(p->bits, state);
 }
 
-/* Value `index` of the type's boundary values; -1: a random one.  The halves of a packed type run through other orders of the same
- * values, so that all pairs of indices give all pairs of values in each half. */
+/* Value `index` of the type's boundary values; -1: a random one.  The halves of a packed type run through other orders
+ * of the same values, so that all pairs of indices give all pairs of values in each half. */
 static uint64_t value_of(enum ptx_type type, int index, uint64_t *state)
 {
     const struct parts p = parts_of(type);
@@ -178,12 +225,14 @@ uint32_t layout_tuples(const char *describe)
 static uint64_t single(enum ptx_type type, uint32_t t, uint64_t *state)
 {
     const uint32_t bits = parts_of(type).bits;
-    if (exhaustive(type)) return (uint64_t)t | (parts_of(type).count == 2 ? (uint64_t)((t * 40503u + 77) & 0xffff) << 16 : 0);
+    if (exhaustive(type))
+        return (uint64_t)t | (parts_of(type).count == 2 ? (uint64_t)((t * 40503u + 77) & 0xffff) << 16 : 0);
     if (bits <= 8) return t;
     return value_of(type, t < FULL ? (int)t : -1, state);
 }
 
-/* Index of operand i of tuple t, or -1.  First all triples of CORE (or, of two operands, none), then all pairs of FULL. */
+/* Index of operand i of tuple t, or -1.  First all triples of CORE (or, of two operands, none), then all pairs of
+ * FULL. */
 static int index_of(uint32_t operands, uint32_t t, int i, uint64_t *state)
 {
     if (operands > 2) {
@@ -198,7 +247,8 @@ static int index_of(uint32_t operands, uint32_t t, int i, uint64_t *state)
     return calibration_random(state) % 4 == 0 ? -1 : (int)(calibration_random(state) % FULL);
 }
 
-/* -(a b).  Where c nearly cancels a * b, one rounding shows.  Of two NaN the first counts, with its sign; C leaves both open. */
+/* -(a b).  Where c nearly cancels a * b, one rounding shows.  Of two NaN the first counts, with its sign; C leaves both
+ * open. */
 static uint64_t cancelling(enum ptx_type type, uint64_t a, uint64_t b)
 {
     if (type == T_F64) {
@@ -232,9 +282,11 @@ static void tuple_fill(const struct layout *l, uint32_t operands, uint32_t t, ui
         else value = value_of(type, index_of(operands, t, place, state), state);
         const bool random_tail = operands > 1 && t >= (operands > 2 ? CORE * CORE * CORE : 0) + FULL * FULL;
         if (random_tail && place == 1 && t % 4 == 1) value = before[0] ^ (t % 8 == 1 ? 0 : 1);
-        if (random_tail && place == 2 && t % 4 == 2 && (type == T_F32 || type == T_F64)) value = cancelling(type, before[0], before[1]);
+        if (random_tail && place == 2 && t % 4 == 2 && (type == T_F32 || type == T_F64))
+            value = cancelling(type, before[0], before[1]);
         if (type != T_PRED) before[place++] = value;
-        if (type_bits(type) < 64) value |= calibration_random(state) << type_bits(type);   /* a wider register's upper bits */
+        /* a wider register's upper bits */
+        if (type_bits(type) < 64) value |= calibration_random(state) << type_bits(type);
         memcpy(tuple + l->slot[i], &value, 8);
         if (type == T_B128) value = calibration_random(state), memcpy(tuple + l->slot[i] + 8, &value, 8);
     }
@@ -265,6 +317,7 @@ void operands_print(const struct layout *l, const uint8_t *input, uint32_t tuple
         float single_real;
         if (type == T_F32) memcpy(&single_real, &value, 4), real = (double)single_real;
         if (type == T_F64) memcpy(&real, &value, 8);
-        if ((type == T_F32 || type == T_F64) && used < size) used += (size_t)snprintf(text + used, size - used, " (%.9g)", real);
+        if ((type == T_F32 || type == T_F64) && used < size)
+            used += (size_t)snprintf(text + used, size - used, " (%.9g)", real);
     }
 }

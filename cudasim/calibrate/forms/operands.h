@@ -1,5 +1,6 @@
-/* Operands of register-to-register forms: tuple t of the input is one thread's operands, each in a slot of its own.  The slots, and
- * the results' places in the output, follow from a description: "f32 u32 > f32 pred", types of the operands and of the results. */
+/* Operands of register-to-register forms: tuple t of the input is one thread's operands, each in a slot of its own.
+ * The slots, and the results' places in the output, follow from a description: "f32 u32 > f32 pred", types of the
+ * operands and of the results. */
 #ifndef CUDASIM_CALIBRATE_FORMS_OPERANDS_H
 #define CUDASIM_CALIBRATE_FORMS_OPERANDS_H
 

@@ -21,7 +21,8 @@ void calibration_add(struct calibration *c, const struct calibration_case *one)
     }
     struct calibration_case *kept = &c->cases[c->count++];
     *kept = *one;
-    kept->name = copy(one->name), kept->form = copy(one->form), kept->body = copy(one->body), kept->before = copy(one->before);
+    kept->name = copy(one->name), kept->form = copy(one->form), kept->body = copy(one->body),
+    kept->before = copy(one->before);
     kept->module = copy(one->module);
     kept->target = copy(one->target == NULL ? "sm_90a" : one->target), kept->describe = copy(one->describe);
     for (int i = 0; i < 3; i++) {

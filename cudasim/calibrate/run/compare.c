@@ -49,11 +49,14 @@ static bool within(const struct calibration_case *c, const uint8_t *a, const uin
     if (isnan(x) || isnan(y) || isinf(x) || isinf(y)) return memcmp(a, b, type_bytes(type)) == 0;
     const int64_t rank_a = rank_of(type, a), rank_b = rank_of(type, b);
     const uint64_t ulp = (uint64_t)(rank_a > rank_b ? rank_a - rank_b : rank_b - rank_a);
-    const double difference = fabs(x - y), larger = fmax(fabs(x), fabs(y)), unit = ulp == 0 ? 0 : difference / (double)ulp;
+    const double difference = fabs(x - y), larger = fmax(fabs(x), fabs(y)),
+                 unit = ulp == 0 ? 0 : difference / (double)ulp;
     if (ulp > d->ulp) d->ulp = ulp;
     if (difference > d->absolute) d->absolute = difference;
     if (larger != 0 && difference / larger > d->relative) d->relative = difference / larger;
-    const double factor = c->rule == CALIBRATION_RELATIVE ? larger : c->rule == CALIBRATION_EITHER ? fmax(larger, 1) : 1;
+    const double factor = c->rule == CALIBRATION_RELATIVE ? larger
+                          : c->rule == CALIBRATION_EITHER ? fmax(larger, 1)
+                                                          : 1;
     if (c->rule == CALIBRATION_ULP) return (double)ulp <= c->bound;
     return difference <= unit / 2 + c->bound * factor;
 }
@@ -89,7 +92,8 @@ static bool in_reach(const struct comparison *m, uint32_t tuple)
 {
     const struct calibration_case *c = m->c;
     if (c->high == 0) return true;
-    const double x = fabs(number_of((enum ptx_type)c->number, m->input + m->layout.stride * tuple + m->layout.slot[c->reach_operand]));
+    const double x = fabs(
+        number_of((enum ptx_type)c->number, m->input + m->layout.stride * tuple + m->layout.slot[c->reach_operand]));
     return x >= c->low && x <= c->high;
 }
 
@@ -112,7 +116,8 @@ static void compare_tuples(struct comparison *m, struct distance *d)
     char operands[512], place[560];
     for (int result = 0; result < m->layout.results; result++)
         for (uint32_t t = 0; t < m->layout.tuples; t++) {
-            const size_t bytes = result_bytes((enum ptx_type)m->layout.result[result]), at = m->layout.place[result] + t * bytes;
+            const size_t bytes = result_bytes((enum ptx_type)m->layout.result[result]),
+                         at = m->layout.place[result] + t * bytes;
             if (result_good(m, result, t, at, d)) continue;
             m->different += bytes;
             operands_print(&m->layout, m->input, t, operands, sizeof operands);
@@ -140,7 +145,8 @@ enum verdict compare_case(const struct calibration_case *c, const uint8_t *hardw
 {
     *distance = (struct distance){ .ulp = 0 };
     *different = 0;
-    if (memcmp(hardware, simulated, c->output_bytes) == 0) return c->rule == CALIBRATION_BITS ? VERDICT_EQUAL : VERDICT_WITHIN;
+    if (memcmp(hardware, simulated, c->output_bytes) == 0)
+        return c->rule == CALIBRATION_BITS ? VERDICT_EQUAL : VERDICT_WITHIN;
     struct comparison m = { .c = c, .hardware = hardware, .simulated = simulated, .show = show };
     m.input = malloc(c->input_bytes + 16);
     if (m.input == NULL) abort();
@@ -158,8 +164,8 @@ enum verdict compare_case(const struct calibration_case *c, const uint8_t *hardw
 
 /* ---- whole runs ---- */
 
-static enum verdict pair_verdict(const struct calibration_case *c, const struct record *hardware, const struct record *simulated,
-                                 uint64_t *different, struct distance *distance)
+static enum verdict pair_verdict(const struct calibration_case *c, const struct record *hardware,
+                                 const struct record *simulated, uint64_t *different, struct distance *distance)
 {
     if (hardware == NULL || simulated == NULL || hardware->identity != simulated->identity) return VERDICT_MISSING;
     if (hardware->identity != calibration_identity(c)) return VERDICT_MISSING;
@@ -174,16 +180,23 @@ static enum verdict pair_verdict(const struct calibration_case *c, const struct 
 static void print_verdict(const struct calibration_case *c, enum verdict v, const struct record *hardware,
                           const struct record *simulated, uint64_t different, const struct distance *d)
 {
-    static const char *const words[] = { "equal", "within the manual's error", "DIFFERENT", "refused by both",
-                                         "REFUSED by the hardware's compiler only", "REFUSED by the simulator only", "FAULTED",
+    static const char *const words[] = { "equal",
+                                         "within the manual's error",
+                                         "DIFFERENT",
+                                         "refused by both",
+                                         "REFUSED by the hardware's compiler only",
+                                         "REFUSED by the simulator only",
+                                         "FAULTED",
                                          "NOT THE SAME CASE in both runs" };
     if (v == VERDICT_EQUAL || v == VERDICT_REFUSED_BOTH) return;
     printf("%s: %s", c->name, words[v]);
     if (v == VERDICT_WITHIN || v == VERDICT_DIFFERENT) {
         if (different != 0) printf(", %" PRIu64 " of %zu bytes", different, c->output_bytes);
-        if (c->rule != CALIBRATION_BITS) printf(", at most %" PRIu64 " ulp, %.3g absolute, %.3g relative", d->ulp, d->absolute, d->relative);
+        if (c->rule != CALIBRATION_BITS)
+            printf(", at most %" PRIu64 " ulp, %.3g absolute, %.3g relative", d->ulp, d->absolute, d->relative);
     } else if (hardware != NULL && simulated != NULL) {
-        printf(": %s", hardware->sentence != NULL && hardware->sentence[0] != '\0' ? hardware->sentence : simulated->sentence);
+        printf(": %s",
+               hardware->sentence != NULL && hardware->sentence[0] != '\0' ? hardware->sentence : simulated->sentence);
     }
     printf("\n");
 }
@@ -193,8 +206,8 @@ static void write_kept(FILE *out, const struct calibration_case *c, enum verdict
 {
     const uint64_t identity = calibration_identity(c);
     if (v == VERDICT_EQUAL || v == VERDICT_DIFFERENT)
-        fprintf(out, "%c %016" PRIx64 " %016" PRIx64 " 0 %s\n", v == VERDICT_EQUAL ? KEPT_EQUAL : KEPT_DIFFERENT, identity,
-                digest_of(hardware->bytes, hardware->size), c->name);
+        fprintf(out, "%c %016" PRIx64 " %016" PRIx64 " 0 %s\n", v == VERDICT_EQUAL ? KEPT_EQUAL : KEPT_DIFFERENT,
+                identity, digest_of(hardware->bytes, hardware->size), c->name);
     if (v == VERDICT_WITHIN)
         fprintf(out, "%c %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %s\n", KEPT_WITHIN, identity,
                 digest_of(simulated->bytes, simulated->size), d->ulp, c->name);
@@ -205,18 +218,20 @@ static void print_counts(const struct verdicts *v, const struct result *hardware
 {
     printf("%s, driver %d.%d, %s: %u cases; %u equal, %u within the manual's error, %u different, %u refused by both, "
            "%u refused by one, %u faulted, %u missing; %" PRIu64 " bytes compared, %" PRIu64 " differ\n",
-           hardware->device, hardware->driver / 1000, hardware->driver % 1000 / 10, hardware->date, cases, v->count[VERDICT_EQUAL],
-           v->count[VERDICT_WITHIN], v->count[VERDICT_DIFFERENT], v->count[VERDICT_REFUSED_BOTH],
-           v->count[VERDICT_REFUSED_FIRST] + v->count[VERDICT_REFUSED_SECOND], v->count[VERDICT_FAULTED], v->count[VERDICT_MISSING],
-           v->bytes, v->different_bytes);
+           hardware->device, hardware->driver / 1000, hardware->driver % 1000 / 10, hardware->date, cases,
+           v->count[VERDICT_EQUAL], v->count[VERDICT_WITHIN], v->count[VERDICT_DIFFERENT],
+           v->count[VERDICT_REFUSED_BOTH], v->count[VERDICT_REFUSED_FIRST] + v->count[VERDICT_REFUSED_SECOND],
+           v->count[VERDICT_FAULTED], v->count[VERDICT_MISSING], v->bytes, v->different_bytes);
 }
 
-bool compare_runs(const struct calibration *c, const struct result *hardware, const struct result *simulated, const char *keep)
+bool compare_runs(const struct calibration *c, const struct result *hardware, const struct result *simulated,
+                  const char *keep)
 {
     struct verdicts counts = { .bytes = 0 };
     FILE *out = keep == NULL ? NULL : fopen(keep, "w");
     if (out != NULL)
-        fprintf(out, "# Results of hardware, by cudasim-calibrate: state, case, digest of the output, ulp, name\ndevice %s\ndriver %d\n"
+        fprintf(out, "# Results of hardware, by cudasim-calibrate: state, case, digest of the output, ulp, name\n"
+                     "device %s\ndriver %d\n"
                      "date %s\n", hardware->device, hardware->driver, hardware->date);
     for (uint32_t i = 0; i < c->count; i++) {
         const struct calibration_case *one = &c->cases[i];

@@ -4,7 +4,8 @@
 
 #include "result.h"
 
-enum verdict { VERDICT_EQUAL, VERDICT_WITHIN, VERDICT_DIFFERENT, VERDICT_REFUSED_BOTH, VERDICT_REFUSED_FIRST, VERDICT_REFUSED_SECOND,
+enum verdict { VERDICT_EQUAL, VERDICT_WITHIN, VERDICT_DIFFERENT, VERDICT_REFUSED_BOTH, VERDICT_REFUSED_FIRST,
+               VERDICT_REFUSED_SECOND,
                VERDICT_FAULTED, VERDICT_MISSING };
 
 struct verdicts { uint32_t count[VERDICT_MISSING + 1]; uint64_t bytes, different_bytes; };
@@ -17,7 +18,8 @@ enum verdict compare_case(const struct calibration_case *c, const uint8_t *hardw
                           uint64_t *different, struct distance *distance);
 
 /* Compares two runs and prints what differs and the counts.  Returns whether nothing is unexplained. */
-bool compare_runs(const struct calibration *c, const struct result *hardware, const struct result *simulated, const char *keep);
+bool compare_runs(const struct calibration *c, const struct result *hardware, const struct result *simulated,
+                  const char *keep);
 
 /* kept.c: digests of hardware results.  A line a case. */
 enum kept_state { KEPT_EQUAL = '=', KEPT_WITHIN = '~', KEPT_REFUSED = '-', KEPT_DIFFERENT = '!' };

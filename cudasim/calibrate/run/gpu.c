@@ -44,7 +44,8 @@ const char *gpu_open(struct gpu *g, const char *library)
 const char *gpu_error(const struct gpu *g, CUresult result)
 {
     const char *name = NULL;
-    if (g->error_name == NULL || g->error_name(result, &name) != CUDA_SUCCESS || name == NULL) return "an unknown error";
+    if (g->error_name == NULL || g->error_name(result, &name) != CUDA_SUCCESS || name == NULL)
+        return "an unknown error";
     return name;
 }
 
@@ -54,7 +55,8 @@ CUmodule gpu_load(const struct gpu *g, const struct calibration_case *cases, uin
     size_t length;
     FILE *out = open_memstream(&text, &length);
     if (out == NULL) abort();
-    fprintf(out, ".version %u.%u\n.target %s\n.address_size 64\n", cases[0].version / 10, cases[0].version % 10, cases[0].target);
+    fprintf(out, ".version %u.%u\n.target %s\n.address_size 64\n", cases[0].version / 10, cases[0].version % 10,
+            cases[0].target);
     for (uint32_t i = 0; i < count; i++) {
         char *entry = calibration_entry(&cases[i], i);
         fputs(entry, out);
@@ -85,8 +87,8 @@ static CUresult encode(const struct gpu *g, const struct calibration_map *m, voi
 {
     if (g->encode_tiled == NULL) return CUDA_ERROR_NOT_SUPPORTED;
     const CUdeviceptr base = (m->in_output ? g->output : g->input) + m->offset;
-    return g->encode_tiled(map, m->data_type, m->rank, (void *)(uintptr_t)base, m->size, m->stride, m->box, m->element_stride,
-                           m->interleave, m->swizzle, m->promotion, m->fill);
+    return g->encode_tiled(map, m->data_type, m->rank, (void *)(uintptr_t)base, m->size, m->stride, m->box,
+                           m->element_stride, m->interleave, m->swizzle, m->promotion, m->fill);
 }
 
 static CUresult prepare(struct gpu *g, const struct calibration_case *one)
@@ -118,8 +120,8 @@ CUresult gpu_run(struct gpu *g, CUmodule module, const struct calibration_case *
     if (result == CUDA_SUCCESS && one->dynamic_shared > 48 * 1024)
         result = g->set_attribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)one->dynamic_shared);
     if (result == CUDA_SUCCESS)
-        result = g->launch(function, one->grid[0], one->grid[1], one->grid[2], one->block[0], one->block[1], one->block[2],
-                           one->dynamic_shared, NULL, parameters, NULL);
+        result = g->launch(function, one->grid[0], one->grid[1], one->grid[2], one->block[0], one->block[1],
+                           one->block[2], one->dynamic_shared, NULL, parameters, NULL);
     if (result == CUDA_SUCCESS) result = g->synchronize();
     if (result == CUDA_SUCCESS) result = g->to_host(bytes, g->output, one->output_bytes);
     return result;

@@ -6,14 +6,17 @@
 #include "driver/core/api.h"
 
 struct gpu {
-    CUresult (*init)(unsigned), (*driver_version)(int *), (*device_get)(CUdevice *, int), (*device_name)(char *, int, CUdevice);
+    CUresult (*init)(unsigned), (*driver_version)(int *), (*device_get)(CUdevice *, int),
+        (*device_name)(char *, int, CUdevice);
     CUresult (*primary_retain)(CUcontext *, CUdevice), (*set_current)(CUcontext), (*synchronize)(void);
     CUresult (*allocate)(CUdeviceptr *, size_t), (*release)(CUdeviceptr);
     CUresult (*to_device)(CUdeviceptr, const void *, size_t), (*to_host)(void *, CUdeviceptr, size_t);
     CUresult (*fill8)(CUdeviceptr, unsigned char, size_t);
     CUresult (*load)(CUmodule *, const void *, unsigned, CUjit_option *, void **), (*unload)(CUmodule);
-    CUresult (*get_function)(CUfunction *, CUmodule, const char *), (*set_attribute)(CUfunction, CUfunction_attribute, int);
-    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
+    CUresult (*get_function)(CUfunction *, CUmodule, const char *),
+        (*set_attribute)(CUfunction, CUfunction_attribute, int);
+    CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                       void **, void **);
     CUresult (*error_name)(CUresult, const char **);
     CUresult (*encode_tiled)(void *, unsigned, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *,
                              const uint32_t *, unsigned, unsigned, unsigned, unsigned);   /* NULL: there is none */

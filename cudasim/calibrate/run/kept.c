@@ -18,7 +18,9 @@ static bool read_line(struct kept *k, char *line)
     struct kept_line one;
     char state;
     int name = 0;
-    if (sscanf(line, "%c %" SCNx64 " %" SCNx64 " %" SCNu64 " %n", &state, &one.identity, &one.digest, &one.ulp, &name) < 4 || name == 0)
+    if (sscanf(line, "%c %" SCNx64 " %" SCNx64 " %" SCNu64 " %n", &state, &one.identity, &one.digest, &one.ulp, &name)
+            < 4
+        || name == 0)
         return false;
     one.state = (enum kept_state)state;
     one.name = strdup(line + name);
@@ -83,7 +85,9 @@ bool kept_check(const struct calibration *c, const struct kept *k, const struct 
                record->sentence == NULL ? "" : record->sentence);
     }
     printf("%u cases are as on %s (driver %d.%d, %s), %u known to differ; %u differ; %u were not measured\n",
-           checked - different - known, k->device, k->driver / 1000, k->driver % 1000 / 10, k->date, known, different, unmeasured);
-    printf("cudasim_calibration: %u passed, %u failed, %u skipped\n", checked - different - known, different, known + unmeasured);
+           checked - different - known, k->device, k->driver / 1000, k->driver % 1000 / 10, k->date, known, different,
+           unmeasured);
+    printf("cudasim_calibration: %u passed, %u failed, %u skipped\n", checked - different - known, different,
+           known + unmeasured);
     return different == 0 && checked != 0;
 }

@@ -36,8 +36,8 @@ static int emit(const struct calibration *c, const char *folder)
             return 2;
         }
         char *entry = calibration_entry(one, i);
-        fprintf(out, "// %s\n.version %u.%u\n.target %s\n.address_size 64\n%s", one->name, one->version / 10, one->version % 10,
-                one->target, entry);
+        fprintf(out, "// %s\n.version %u.%u\n.target %s\n.address_size 64\n%s", one->name, one->version / 10,
+                one->version % 10, one->target, entry);
         free(entry);
         fclose(out);
     }
@@ -86,9 +86,12 @@ static int run(const struct calibration *c, const struct arguments *a)
 static bool parse(int argc, char **argv, struct arguments *a)
 {
     static const struct option options[] = {
-        { "library", required_argument, NULL, 'l' }, { "out", required_argument, NULL, 'o' },  { "check", required_argument, NULL, 'k' },
-        { "keep", required_argument, NULL, 'K' },    { "only", required_argument, NULL, 'n' }, { "emit", required_argument, NULL, 'e' },
-        { "jobs", required_argument, NULL, 'j' },    { "seconds", required_argument, NULL, 's' }, { "compare", no_argument, NULL, 'c' },
+        { "library", required_argument, NULL, 'l' }, { "out", required_argument, NULL, 'o' },
+          { "check", required_argument, NULL, 'k' },
+        { "keep", required_argument, NULL, 'K' },    { "only", required_argument, NULL, 'n' },
+          { "emit", required_argument, NULL, 'e' },
+        { "jobs", required_argument, NULL, 'j' },    { "seconds", required_argument, NULL, 's' },
+          { "compare", no_argument, NULL, 'c' },
         { "list", no_argument, NULL, 'L' },          { NULL, 0, NULL, 0 } };
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (o) {
         case 'l': a->library = optarg; break;
@@ -105,7 +108,8 @@ static bool parse(int argc, char **argv, struct arguments *a)
         }
     if (a->jobs < 1 || a->jobs > 64 || a->seconds < 1) return false;
     if (a->compare) return argc - optind == 2;
-    return optind == argc && (a->list || a->emit != NULL || (a->library != NULL && (a->out != NULL || a->check != NULL)));
+    return optind == argc
+           && (a->list || a->emit != NULL || (a->library != NULL && (a->out != NULL || a->check != NULL)));
 }
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* The file of a run: a line of text, then numbers of 32 and 64 bits in the order of this machine, strings with their lengths. */
+/* The file of a run: a line of text, then numbers of 32 and 64 bits in the order of this machine, strings with their
+ * lengths. */
 #include "result.h"
 
 #include <stdio.h>
@@ -89,9 +90,11 @@ static bool read_all(FILE *in, struct result *r)
 {
     char start[sizeof magic];
     uint32_t count;
-    if (fread(start, 1, sizeof magic - 1, in) != sizeof magic - 1 || memcmp(start, magic, sizeof magic - 1) != 0) return false;
+    if (fread(start, 1, sizeof magic - 1, in) != sizeof magic - 1 || memcmp(start, magic, sizeof magic - 1) != 0)
+        return false;
     if (!get_text(in, r->device, sizeof r->device) || !get_text(in, r->date, sizeof r->date)) return false;
-    if (!get_fixed(in, &r->driver, sizeof r->driver) || !get_fixed(in, &count, sizeof count) || count > 10000000) return false;
+    if (!get_fixed(in, &r->driver, sizeof r->driver) || !get_fixed(in, &count, sizeof count) || count > 10000000)
+        return false;
     r->records = calloc(count + 1, sizeof *r->records);
     if (r->records == NULL) return false;
     for (r->count = 0; r->count < count; r->count++)

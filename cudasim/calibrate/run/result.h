@@ -30,8 +30,8 @@ bool result_read(struct result *r, const char *file, const char **sentence);
 void result_release(struct result *r);
 const struct record *result_find(const struct result *r, const char *name);
 
-/* run.c: runs all cases with the driver library in `jobs` processes.  Returns false, having said why, where the driver cannot be
- * used. */
+/* run.c: runs all cases with the driver library in `jobs` processes.  Returns false, having said why, where the driver
+ * cannot be used. */
 struct run_options { const char *library; int jobs; uint32_t seconds; bool quiet; };
 bool run_all(const struct calibration *c, const struct run_options *options, struct result *r);
 

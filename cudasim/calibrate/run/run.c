@@ -1,4 +1,5 @@
-/* Runs all cases: several processes, each with its share, so that a kernel that faults or hangs takes only itself along. */
+/* Runs all cases: several processes, each with its share, so that a kernel that faults or hangs takes only itself
+ * along. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@ enum { CHUNK = 64, SENTENCE = 240 };
 
 /* Shared by the processes: results of all cases. */
 enum { MOST_JOBS = 64 };
-struct slot { uint8_t outcome; bool begun, alone; char sentence[SENTENCE]; };      /* alone: its module killed a process */
-struct loading { uint32_t first, count; };                                        /* the module a worker loads; count 0: none */
+struct slot { uint8_t outcome; bool begun, alone; char sentence[SENTENCE]; };      /* alone: its module killed a
+                                                                                      process */
+struct loading { uint32_t first, count; };                                        /* the module a worker loads; count 0:
+                                                                                     none */
 struct shared { char device[128]; int driver; char failure[256]; struct loading loading[MOST_JOBS]; };
 
 struct run {
@@ -195,7 +198,8 @@ static void collect(struct run *r, struct result *result)
         const struct calibration_case *one = &r->c->cases[i];
         struct record *record = &result->records[i];
         *record = (struct record){ .outcome = (enum outcome)r->slot[i].outcome, .identity = calibration_identity(one),
-                                   .name = strdup(one->name), .form = strdup(one->form), .sentence = strdup(r->slot[i].sentence) };
+                                   .name = strdup(one->name), .form = strdup(one->form),
+                                   .sentence = strdup(r->slot[i].sentence) };
         if (record->outcome != OUTCOME_RAN) continue;
         record->size = one->output_bytes;
         record->bytes = malloc(record->size + 1);

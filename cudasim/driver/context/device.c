@@ -134,13 +134,15 @@ static bool limit_value(const struct device_limits *d, int attribute, uint32_t *
     return true;
 }
 
-/* Attributes of this driver: what it can do is 1, everything else on CUDA's list (textures, sharing between processes and devices,
- * ...) is 0. */
+/* Attributes of this driver: what it can do is 1, everything else on CUDA's list (textures, sharing between processes
+ * and devices, ...) is 0. */
 static bool ability_value(int attribute, uint32_t *value)
 {
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = driver.options.sms; return true;
-    case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP: case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS: case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+    case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED: case CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
@@ -159,7 +161,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 {
     CUresult result = begin(value, device);
     uint32_t number = 0;
-    if (result == CUDA_SUCCESS && !limit_value(driver.device, (int)attribute, &number) && !ability_value((int)attribute, &number)) {
+    if (result == CUDA_SUCCESS && !limit_value(driver.device, (int)attribute, &number)
+        && !ability_value((int)attribute, &number)) {
         driver_say("cudasim: device attribute %d is not known here\n", (int)attribute);
         result = CUDA_ERROR_INVALID_VALUE;
     }

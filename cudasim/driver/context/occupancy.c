@@ -1,21 +1,25 @@
-/* Occupancy: how many CTAs one SM holds by its threads, its shared memory, its registers and its number of CTAs (CUDA C++
- * Programming Guide, "Hardware Multithreading" and "Technical Specifications per Compute Capability"). */
+/* Occupancy: how many CTAs one SM holds by its threads, its shared memory, its registers and its number of CTAs (CUDA
+ * C++ Programming Guide, "Hardware Multithreading" and "Technical Specifications per Compute Capability"). */
 #include "driver/core/driver.h"
 
 typedef size_t CUoccupancyB2DSize(int block_size);
 
 CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size,
                                                                     size_t dynamic_shared);
-CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block_size,
-                                                                             size_t dynamic_shared, unsigned flags);
+CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+                                                                             int block_size, size_t dynamic_shared,
+                                                                             unsigned flags);
 CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function,
-                                                         CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit);
+                                                         CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared,
+                                                         int limit);
 CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction function,
-                                                                  CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit,
-                                                                  unsigned flags);
-CUDASIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks, int block_size);
+                                                                  CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared,
+                                                                  int limit, unsigned flags);
+CUDASIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks,
+                                                                int block_size);
 CUDASIM_EXPORT CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config);
-CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, const CUlaunchConfig *config);
+CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
+                                                           const CUlaunchConfig *config);
 
 enum { SHARED_UNIT = 128, REGISTER_UNIT = 256, PARTITIONS = 4 };
 
@@ -41,7 +45,8 @@ uint32_t occupancy_ctas(const struct function *f, uint32_t threads, uint64_t dyn
 {
     const struct device_limits *d = driver.device;
     const uint32_t warps = (threads + LANES - 1) / LANES;
-    const uint64_t most = f->maxntid.given ? (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z : d->threads_per_block;
+    const uint64_t most =
+        f->maxntid.given ? (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z : d->threads_per_block;
     if (threads == 0 || threads > d->threads_per_block || threads > most) return 0;
     uint32_t ctas = d->blocks_per_sm;
     const uint32_t others[3] = { d->threads_per_sm / LANES / warps, ctas_by_registers(f, warps),
@@ -61,8 +66,8 @@ static CUresult begin(CUfunction handle, bool arguments, struct CUfunc_st **func
     return arguments ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int block_size, size_t dynamic_shared,
-                                                              unsigned flags)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int block_size,
+                                                              size_t dynamic_shared, unsigned flags)
 {
     struct CUfunc_st *f;
     const CUresult result = begin(handle, blocks != NULL && block_size > 0 && flags <= 1, &f);
@@ -70,14 +75,16 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
     return driver_leave(result);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size, size_t dynamic_shared)
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size,
+                                                     size_t dynamic_shared)
 {
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, dynamic_shared, 0);
 }
 
 /* The size of a block with which an SM holds the most threads; of those the largest. */
 CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction handle,
-                                                   CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit, unsigned flags)
+                                                   CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit,
+                                                   unsigned flags)
 {
     struct CUfunc_st *f;
     const CUresult result = begin(handle, grid_size != NULL && block_size != NULL && limit >= 0 && flags <= 1, &f);
@@ -86,7 +93,8 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
         if (limit != 0 && (uint32_t)limit < largest) largest = (uint32_t)limit;
         for (uint32_t threads = (largest + LANES - 1) / LANES * LANES; threads > 0; threads -= LANES) {
             const uint32_t size = threads < largest ? threads : largest;
-            const uint32_t ctas = occupancy_ctas(f->function, size, dynamic_of != NULL ? dynamic_of((int)size) : dynamic_shared);
+            const uint32_t ctas =
+                occupancy_ctas(f->function, size, dynamic_of != NULL ? dynamic_of((int)size) : dynamic_shared);
             if (ctas * size > best_ctas * best) best = size, best_ctas = ctas;
         }
         *block_size = (int)best;
@@ -95,10 +103,11 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
     return driver_leave(result);
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize *dynamic_of,
-                                          size_t dynamic_shared, int limit)
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function,
+                                          CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit)
 {
-    return cuOccupancyMaxPotentialBlockSizeWithFlags(grid_size, block_size, function, dynamic_of, dynamic_shared, limit, 0);
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(grid_size, block_size, function, dynamic_of, dynamic_shared, limit,
+                                                     0);
 }
 
 /* The most dynamic shared memory with which that many CTAs still fit. */
@@ -119,8 +128,9 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handl
 
 static uint32_t cluster_size(const CUlaunchConfig *config, const struct function *f)
 {
-    uint64_t size =
-        f->reqnctapercluster.given ? (uint64_t)f->reqnctapercluster.x * f->reqnctapercluster.y * f->reqnctapercluster.z : 1;
+    uint64_t size = f->reqnctapercluster.given
+                        ? (uint64_t)f->reqnctapercluster.x * f->reqnctapercluster.y * f->reqnctapercluster.z
+                        : 1;
     for (unsigned i = 0; i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             size = (uint64_t)config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y *
@@ -161,7 +171,8 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, const 
     struct CUfunc_st *f;
     const CUresult result = begin(handle, size != NULL && config_valid(config), &f);
     if (result == CUDA_SUCCESS) {
-        const uint32_t most = f->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
+        const uint32_t most =
+            f->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
         *size = ctas_of_device(f->function, config) == 0 ? 0 : (int)most;
     }
     return driver_leave(result);

@@ -1,6 +1,6 @@
-/* The state behind the cu* calls: one device, its primary context and others, all under one lock.  Streams run their work when it
- * is given to them: everything is done, in order, when a call returns; a fault of a kernel is kept and returned by later calls, as
- * a real device does. */
+/* The state behind the cu* calls: one device, its primary context and others, all under one lock.  Streams run their
+ * work when it is given to them: everything is done, in order, when a call returns; a fault of a kernel is kept and
+ * returned by later calls, as a real device does. */
 #ifndef CUDASIM_DRIVER_CORE_DRIVER_H
 #define CUDASIM_DRIVER_CORE_DRIVER_H
 
@@ -91,7 +91,8 @@ extern struct driver driver;
 CUresult driver_enter(void);              /* initialised? takes the lock */
 CUresult driver_enter_context(struct CUctx_st **context);   /* and has a current context without a fault */
 CUresult driver_leave(CUresult result);
-/* Calls a function of the program, which may take long but may call nothing of the driver: the lock is free meanwhile. */
+/* Calls a function of the program, which may take long but may call nothing of the driver: the lock is free
+ * meanwhile. */
 void driver_call_host(CUhostFn *function, void *user);
 
 struct CUctx_st *context_open(bool primary);

@@ -1,12 +1,13 @@
-/* cuGetProcAddress: the library's own functions by their names without suffix, as a CUDA version knew them; and what is not
- * served. */
+/* cuGetProcAddress: the library's own functions by their names without suffix, as a CUDA version knew them; and what is
+ * not served. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "driver.h"
 
-CUDASIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags, int *status);
+CUDASIM_EXPORT CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                                            int *status);
 CUDASIM_EXPORT CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags);
 CUDASIM_EXPORT CUresult cuGetExportTable(const void **table, const CUuuid *uuid);
 
@@ -122,8 +123,9 @@ CUresult cuGetExportTable(const void **table, const CUuuid *uuid)
     if (table != NULL) *table = NULL;
     if (!said)
         driver_say(
-            "cudasim: this program uses the CUDA runtime library (cudart), which needs undocumented parts of the driver that are "
-            "not here: use the driver API (cu... functions), or run its kernels' PTX with the command cudasim run\n");
+            "cudasim: this program uses the CUDA runtime library (cudart), which needs undocumented parts of the "
+            "driver that are not here: use the driver API (cu... functions), or run its kernels' PTX with the command "
+            "cudasim run\n");
     said = true;
     return CUDA_ERROR_NOT_SUPPORTED;
 }

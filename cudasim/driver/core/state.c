@@ -57,7 +57,8 @@ static bool number(const char *name, uint64_t low, uint64_t high, uint64_t *valu
         *value = read;
         return true;
     }
-    driver_say("cudasim: %s=%s is no number from %llu to %llu\n", name, text, (unsigned long long)low, (unsigned long long)high);
+    driver_say("cudasim: %s=%s is no number from %llu to %llu\n", name, text, (unsigned long long)low,
+               (unsigned long long)high);
     return false;
 }
 
@@ -102,15 +103,17 @@ static bool read_environment(struct machine_options *options)
     static const struct setting modes[] = { { "model", TENSOR_MODE_MODEL }, { "fp32", TENSOR_MODE_FP32 } };
     static const struct setting fences[] = { { "used", TENSOR_FENCES_USED }, { "always", TENSOR_FENCES_ALWAYS } };
     static const struct setting reads[] = { { "always", READ_FENCES_ALWAYS }, { "never", READ_FENCES_NEVER } };
-    int schedule = (int)options->schedule, mode = (int)options->tensor_core, fence = (int)options->tensor_fences, read = (int)options->read_fences;
-    const bool ok = number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads) &&
-                    number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed) &&
-                    number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit) &&
-                    yes_or_no("CUDASIM_CHECK_RACES", &options->check_races) &&
-                    yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised) &&
-                    number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules) &&
-                    choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) && choice("CUDASIM_TENSOR_CORE", modes, 2, &mode) &&
-                    choice("CUDASIM_TENSOR_FENCES", fences, 2, &fence) && choice("CUDASIM_READ_FENCES", reads, 2, &read);
+    int schedule = (int)options->schedule, mode = (int)options->tensor_core, fence = (int)options->tensor_fences,
+        read = (int)options->read_fences;
+    const bool ok =
+        number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads)
+        && number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed)
+        && number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit)
+        && yes_or_no("CUDASIM_CHECK_RACES", &options->check_races)
+        && yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised)
+        && number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules)
+        && choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) && choice("CUDASIM_TENSOR_CORE", modes, 2, &mode)
+        && choice("CUDASIM_TENSOR_FENCES", fences, 2, &fence) && choice("CUDASIM_READ_FENCES", reads, 2, &read);
     options->schedule = (enum schedule)schedule;
     options->tensor_core = (enum tensor_mode)mode;
     options->tensor_fences = (enum tensor_fences)fence;

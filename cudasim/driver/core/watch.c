@@ -35,7 +35,8 @@ static void open_trace(void)
                                           environment("CUDASIM_TRACE_LINES"), environment("CUDASIM_TRACE_LANE"));
     FILE *file = open_file("CUDASIM_TRACE");
     if (wrong != NULL)
-        driver_say("cudasim: \"%s\" is no CTA (X,Y,Z), no range of warps or lines (A-B) or no lane: all is traced\n", wrong);
+        driver_say("cudasim: \"%s\" is no CTA (X,Y,Z), no range of warps or lines (A-B) or no lane: all is traced\n",
+                   wrong);
     if (file != NULL) watch.trace = trace_open(file, wrong == NULL ? &filter : &trace_everything);
 }
 
@@ -69,5 +70,6 @@ void driver_mutate(struct module *module)
 void driver_tell_mutation(void)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
-    if (mutation_reached() && !atomic_flag_test_and_set(&told)) driver_say("cudasim: CUDASIM_MUTATE: threads came to it\n");
+    if (mutation_reached() && !atomic_flag_test_and_set(&told))
+        driver_say("cudasim: CUDASIM_MUTATE: threads came to it\n");
 }

@@ -1,4 +1,5 @@
-/* Stream capture, after the CUDA driver API's section on streams: what each call does to a capture that is under way. */
+/* Stream capture, after the CUDA driver API's section on streams: what each call does to a capture that is under
+ * way. */
 #include "capture.h"
 
 #include <stdlib.h>
@@ -8,15 +9,18 @@
 
 CUDASIM_EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
 CUDASIM_EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *dependency,
-                                                    const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode);
+                                                    const CUgraphEdgeData *edges, size_t count,
+                                                    CUstreamCaptureMode mode);
 CUDASIM_EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUDASIM_EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
-CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                                  const CUgraphNode **dependencies, size_t *count);
-CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
-                                                  const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count);
+CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                                  CUgraph *graph, const CUgraphNode **dependencies, size_t *count);
+CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
+                                                  CUgraph *graph, const CUgraphNode **dependencies,
+                                                  const CUgraphEdgeData **edges, size_t *count);
 CUDASIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies,
-                                                             const CUgraphEdgeData *edges, size_t count, unsigned flags);
+                                                             const CUgraphEdgeData *edges, size_t count,
+                                                             unsigned flags);
 CUDASIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 
 static struct capture *captures;          /* under way, valid or not */
@@ -34,7 +38,8 @@ static struct capture *find(uint64_t number)
 
 /* ---- tails ---- */
 
-static bool set_tail(struct CUgraphNode_st ***tail, size_t *count, struct CUgraphNode_st *const *from, size_t from_count)
+static bool set_tail(struct CUgraphNode_st ***tail, size_t *count, struct CUgraphNode_st *const *from,
+                     size_t from_count)
 {
     struct CUgraphNode_st **copy = malloc((from_count + 1) * sizeof *copy);
     if (copy == NULL) return false;
@@ -79,7 +84,8 @@ CUresult capture_enter(struct CUstream_st *stream)
 CUresult capture_add(struct CUstream_st *stream, struct work *work)
 {
     struct CUgraphNode_st *node = graph_add(stream->capture->graph, stream->tail, stream->tail_count, work);
-    return node != NULL && set_tail(&stream->tail, &stream->tail_count, &node, 1) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    return node != NULL && set_tail(&stream->tail, &stream->tail_count, &node, 1) ? CUDA_SUCCESS
+                                                                                  : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult capture_forbids(struct CUctx_st *context)
@@ -196,7 +202,8 @@ static CUresult start(struct CUstream_st *stream, struct CUgraph_st *graph, cons
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     *capture = (struct capture){
-        .next = captures, .number = ++numbers, .graph = into, .owns_graph = graph == NULL, .origin = stream, .mode = mode
+        .next = captures, .number = ++numbers, .graph = into, .owns_graph = graph == NULL, .origin = stream,
+        .mode = mode
     };
     capture->thread = pthread_self();
     captures = stream->capture = capture;
@@ -212,8 +219,8 @@ CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode)
     return driver_leave(result);
 }
 
-CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgraphNode *dependency, const CUgraphEdgeData *edges,
-                                     size_t count, CUstreamCaptureMode mode)
+CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgraphNode *dependency,
+                                     const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode)
 {
     struct CUctx_st *context;
     struct CUstream_st *stream;
@@ -225,7 +232,8 @@ CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgra
     return driver_leave(result);
 }
 
-/* Work of other streams that the origin does not wait for: nodes that nothing depends on and that are not in its tail. */
+/* Work of other streams that the origin does not wait for: nodes that nothing depends on and that are not in its
+ * tail. */
 static bool all_joined(const struct CUstream_st *origin)
 {
     const struct CUgraph_st *graph = origin->capture->graph;
@@ -327,7 +335,8 @@ CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *depe
     struct CUctx_st *context;
     struct CUstream_st *stream;
     CUresult result = begin(&context, handle, &stream);
-    if (result == CUDA_SUCCESS && (flags > SET || (count != 0 && dependencies == NULL))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (flags > SET || (count != 0 && dependencies == NULL)))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS && stream->capture == NULL) result = CUDA_ERROR_ILLEGAL_STATE;
     if (result == CUDA_SUCCESS) result = capture_enter(stream);

@@ -15,13 +15,13 @@ struct capture {
     bool invalid;
 };
 
-/* Whether the stream may be given work: INVALIDATED where its capture is, IMPLICIT where the legacy stream would have to wait for a
- * blocking stream that captures. */
+/* Whether the stream may be given work: INVALIDATED where its capture is, IMPLICIT where the legacy stream would have
+ * to wait for a blocking stream that captures. */
 CUresult capture_enter(struct CUstream_st *stream);
 /* Adds the work, which it takes over, behind the stream's tail. */
 CUresult capture_add(struct CUstream_st *stream, struct work *work);
-/* Calls that may wait for the device (allocation, waiting, loading): not while a capture forbids them to this thread; the captures
- * concerned become invalid. */
+/* Calls that may wait for the device (allocation, waiting, loading): not while a capture forbids them to this thread;
+ * the captures concerned become invalid. */
 CUresult capture_forbids(struct CUctx_st *context);
 /* The stream waits for the event (or the event is recorded) in terms of nodes. */
 CUresult capture_wait(struct CUstream_st *stream, struct CUevent_st *event);

@@ -16,14 +16,17 @@ CUDASIM_EXPORT CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgrap
 CUDASIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
                                            size_t *count);
 CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count);
-CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
+                                                      size_t *count);
 CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
                                                         size_t *count);
-CUDASIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUDASIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                               size_t count);
 CUDASIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                                   const CUgraphEdgeData *edges, size_t count);
-CUDASIM_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUDASIM_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                                  size_t count);
 CUDASIM_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                                      const CUgraphEdgeData *edges, size_t count);
 CUDASIM_EXPORT CUresult cuGraphDestroyNode(CUgraphNode node);
@@ -195,8 +198,14 @@ static CUresult list_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, boo
     return driver_leave(result);
 }
 
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) { return list_nodes(graph, nodes, count, false); }
-CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) { return list_nodes(graph, nodes, count, true); }
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+    return list_nodes(graph, nodes, count, false);
+}
+CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+    return list_nodes(graph, nodes, count, true);
+}
 
 CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)
 {
@@ -290,8 +299,8 @@ static CUresult check_edges(CUgraph graph, const CUgraphNode *from, const CUgrap
 {
     if (count != 0 && (from == NULL || to == NULL)) return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
-        if (graph_check_nodes(graph, &from[i], 1) != CUDA_SUCCESS || graph_check_nodes(graph, &to[i], 1) != CUDA_SUCCESS ||
-            from[i] == to[i] || (find_edge(from[i], to[i]) < to[i]->dependencies) != exist)
+        if (graph_check_nodes(graph, &from[i], 1) != CUDA_SUCCESS || graph_check_nodes(graph, &to[i], 1) != CUDA_SUCCESS
+            || from[i] == to[i] || (find_edge(from[i], to[i]) < to[i]->dependencies) != exist)
             return CUDA_ERROR_INVALID_VALUE;
         for (size_t j = 0; j < i; j++)
             if (from[j] == from[i] && to[j] == to[i]) return CUDA_ERROR_INVALID_VALUE;
@@ -299,8 +308,8 @@ static CUresult check_edges(CUgraph graph, const CUgraphNode *from, const CUgrap
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges,
-                                   size_t count)
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                   const CUgraphEdgeData *edges, size_t count)
 {
     CUresult result = begin_graph(graph, graph);
     if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
@@ -315,8 +324,8 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
     return cuGraphAddDependencies_v2(graph, from, to, NULL, count);
 }
 
-CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges,
-                                      size_t count)
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                      const CUgraphEdgeData *edges, size_t count)
 {
     CUresult result = begin_graph(graph, graph);
     if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;

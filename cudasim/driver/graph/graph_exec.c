@@ -1,5 +1,6 @@
-/* Executable graphs.  A launch runs the steps in some order that the edges allow: by creation under CUDASIM_SCHEDULE=earliest, the
- * last first under latest, otherwise by chance (CUDASIM_SEED), so that a missing edge shows. */
+/* Executable graphs.  A launch runs the steps in some order that the edges allow: by creation under
+ * CUDASIM_SCHEDULE=earliest, the last first under latest, otherwise by chance (CUDASIM_SEED), so that a missing edge
+ * shows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,8 @@
 CUDASIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
 CUDASIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
                                               size_t log_size);
-CUDASIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters);
+CUDASIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+                                                     CUDA_GRAPH_INSTANTIATE_PARAMS *parameters);
 CUDASIM_EXPORT CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags);
 CUDASIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec);
 CUDASIM_EXPORT CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
@@ -17,18 +19,20 @@ CUDASIM_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 CUDASIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info);
 CUDASIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                                           const CUDA_KERNEL_NODE_PARAMS *parameters);
-CUDASIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters,
-                                                       CUcontext context);
+CUDASIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                       const CUDA_MEMCPY3D *parameters, CUcontext context);
 CUDASIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
                                                        const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context);
-CUDASIM_EXPORT CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *parameters);
+CUDASIM_EXPORT CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                     const CUDA_HOST_NODE_PARAMS *parameters);
 CUDASIM_EXPORT CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event);
 CUDASIM_EXPORT CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event);
 CUDASIM_EXPORT CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled);
 CUDASIM_EXPORT CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned *enabled);
 
 enum { FLAG_DEVICE_LAUNCH = 4, ALL_FLAGS = 15 };
-enum { INSTANTIATE_SUCCESS = 0, INSTANTIATE_ERROR = 1, INSTANTIATE_INVALID_STRUCTURE = 2, INSTANTIATE_NOT_SUPPORTED = 3 };
+enum { INSTANTIATE_SUCCESS = 0, INSTANTIATE_ERROR = 1, INSTANTIATE_INVALID_STRUCTURE = 2,
+       INSTANTIATE_NOT_SUPPORTED = 3 };
 
 /* ---- flattening ---- */
 
@@ -62,8 +66,9 @@ static bool waits_for(struct step *step, size_t number)
     return true;
 }
 
-/* Adds the graph's nodes; those without dependencies wait for step `before` (SIZE_MAX: none).  Steps come in an order that the
- * edges allow.  A child becomes: a step that waits for what the child waits for, its nodes, a step that waits for all of them. */
+/* Adds the graph's nodes; those without dependencies wait for step `before` (SIZE_MAX: none).  Steps come in an order
+ * that the edges allow.  A child becomes: a step that waits for what the child waits for, its nodes, a step that waits
+ * for all of them. */
 static CUresult flatten(struct CUgraphExec_st *exec, struct CUgraph_st *graph, size_t before);
 
 static CUresult add_node(struct CUgraphExec_st *exec, struct CUgraphNode_st *node, const size_t *step_of, size_t before,
@@ -214,7 +219,8 @@ static size_t choose(const struct CUgraphExec_st *exec, const char *state, uint6
     return found;
 }
 
-/* A step may call the program's own function, which other threads' calls do not wait for: the context may be gone afterwards. */
+/* A step may call the program's own function, which other threads' calls do not wait for: the context may be gone
+ * afterwards. */
 static CUresult run_steps(struct CUctx_st *context, struct CUgraphExec_st *exec)
 {
     char *state = calloc(exec->steps + 1, 1);
@@ -243,7 +249,8 @@ static CUresult launch(struct CUctx_st *context, struct CUgraphExec_st *exec, st
     const CUresult entered = capture_enter(stream);
     if (entered != CUDA_SUCCESS) return entered;
     if (stream->capture != NULL) {
-        driver_say("cudasim: cuGraphLaunch into a stream that captures is not simulated: add the graph as a child node\n");
+        driver_say("cudasim: cuGraphLaunch into a stream that captures is not simulated: add the graph as a child "
+                   "node\n");
         capture_invalidate(stream->capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
@@ -293,7 +300,8 @@ static bool same_edges(const struct step *a, const struct step *b)
            (a->dependencies == 0 || memcmp(a->dependency, b->dependency, a->dependencies * sizeof *a->dependency) == 0);
 }
 
-static CUgraphExecUpdateResult compare(const struct CUgraphExec_st *old, const struct CUgraphExec_st *with, CUgraphNode *node)
+static CUgraphExecUpdateResult compare(const struct CUgraphExec_st *old, const struct CUgraphExec_st *with,
+                                       CUgraphNode *node)
 {
     for (size_t i = 0; i < old->steps && i < with->steps; i++) {
         *node = with->step[i].source;
@@ -339,8 +347,8 @@ static struct step *step_of(struct CUgraphExec_st *exec, CUgraphNode node, CUgra
     return NULL;
 }
 
-static CUresult begin_step(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, const void *parameters, CUcontext named,
-                           struct CUctx_st **context, struct step **step)
+static CUresult begin_step(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type, const void *parameters,
+                           CUcontext named, struct CUctx_st **context, struct step **step)
 {
     const CUresult result = begin(exec, parameters);
     if (result != CUDA_SUCCESS) return result;
@@ -349,7 +357,8 @@ static CUresult begin_step(CUgraphExec exec, CUgraphNode node, CUgraphNodeType t
     return context_or_current(named, context);
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters)
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS *parameters)
 {
     struct CUctx_st *context;
     struct step *step;
@@ -360,7 +369,8 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, c
     return driver_leave(result);
 }
 
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters, CUcontext named)
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters,
+                                        CUcontext named)
 {
     struct CUctx_st *context;
     struct step *step;

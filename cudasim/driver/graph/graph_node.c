@@ -1,21 +1,23 @@
 /* Nodes of graphs: made from parameters, asked and changed. */
 #include "graph.h"
 
-CUDASIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count);
-CUDASIM_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                                const CUDA_KERNEL_NODE_PARAMS *parameters);
-CUDASIM_EXPORT CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                             const CUDA_MEMCPY3D *parameters, CUcontext context);
-CUDASIM_EXPORT CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                             const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context);
-CUDASIM_EXPORT CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                           const CUDA_HOST_NODE_PARAMS *parameters);
-CUDASIM_EXPORT CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                                  CUevent event);
-CUDASIM_EXPORT CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                                CUevent event);
-CUDASIM_EXPORT CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                                                 CUgraph child);
+CUDASIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                            size_t count);
+CUDASIM_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                                size_t count, const CUDA_KERNEL_NODE_PARAMS *parameters);
+CUDASIM_EXPORT CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                             size_t count, const CUDA_MEMCPY3D *parameters, CUcontext context);
+CUDASIM_EXPORT CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                             size_t count, const CUDA_MEMSET_NODE_PARAMS *parameters,
+                                             CUcontext context);
+CUDASIM_EXPORT CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                           size_t count, const CUDA_HOST_NODE_PARAMS *parameters);
+CUDASIM_EXPORT CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                                  size_t count, CUevent event);
+CUDASIM_EXPORT CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                                size_t count, CUevent event);
+CUDASIM_EXPORT CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                                 size_t count, CUgraph child);
 CUDASIM_EXPORT CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *parameters);
 CUDASIM_EXPORT CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters);
 CUDASIM_EXPORT CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *parameters);
@@ -29,11 +31,12 @@ CUDASIM_EXPORT CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent
 CUDASIM_EXPORT CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event);
 CUDASIM_EXPORT CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id,
                                                       const CUlaunchAttributeValue *value);
-CUDASIM_EXPORT CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunchAttributeValue *value);
+CUDASIM_EXPORT CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID id,
+                                                      CUlaunchAttributeValue *value);
 
 /* Enters; then what every call that adds a node needs. */
-static CUresult begin(struct CUctx_st **context, CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                      const void *parameters)
+static CUresult begin(struct CUctx_st **context, CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                      size_t count, const void *parameters)
 {
     const CUresult result = driver_enter_context(context);
     if (result != CUDA_SUCCESS) return result;
@@ -102,8 +105,8 @@ CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode 
     return driver_leave(result);
 }
 
-static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUevent event,
-                          CUgraphNodeType type)
+static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                          CUevent event, CUgraphNodeType type)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, node, graph, dependencies, count, graph);
@@ -113,21 +116,25 @@ static CUresult add_event(CUgraphNode *node, CUgraph graph, const CUgraphNode *d
     return driver_leave(result);
 }
 
-CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUevent event)
+CUresult cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                                   CUevent event)
 {
     return add_event(node, graph, dependencies, count, event, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
 }
 
-CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUevent event)
+CUresult cuGraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                                 CUevent event)
 {
     return add_event(node, graph, dependencies, count, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
 }
 
-CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child)
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                                  CUgraph child)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, node, graph, dependencies, count, graph);
-    if (result == CUDA_SUCCESS && (!handle_is(child, HANDLE_GRAPH) || child == graph)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (!handle_is(child, HANDLE_GRAPH) || child == graph))
+        result = CUDA_ERROR_INVALID_VALUE;
     struct work work = { .type = CU_GRAPH_NODE_TYPE_GRAPH };
     if (result == CUDA_SUCCESS && (work.graph = graph_clone(child)) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) result = add(node, graph, dependencies, count, &work);
@@ -140,7 +147,8 @@ static CUresult begin_node(CUgraphNode node, CUgraphNodeType type, const void *p
 {
     const CUresult result = driver_enter();
     if (result != CUDA_SUCCESS) return result;
-    return parameters == NULL || !handle_is(node, HANDLE_NODE) || node->work.type != type ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return parameters == NULL || !handle_is(node, HANDLE_NODE) || node->work.type != type ? CUDA_ERROR_INVALID_VALUE
+                                                                                          : CUDA_SUCCESS;
 }
 
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *parameters)
@@ -244,6 +252,7 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id,
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunchAttributeValue *value)
 {
     CUresult result = begin_node(node, CU_GRAPH_NODE_TYPE_KERNEL, value);
-    if (result == CUDA_SUCCESS && !kernel_get_attribute(&node->work.kernel, id, value)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && !kernel_get_attribute(&node->work.kernel, id, value))
+        result = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(result);
 }

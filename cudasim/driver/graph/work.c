@@ -24,7 +24,8 @@ static bool copy_kernel(struct kernel_work *to, const struct kernel_work *from, 
         return false;
     }
     memcpy(to->parameters, from->parameters, from->parameter_bytes);
-    for (size_t i = 0; i < values; i++) to->values[i] = to->parameters + ((uint8_t *)from->values[i] - from->parameters);
+    for (size_t i = 0; i < values; i++)
+        to->values[i] = to->parameters + ((uint8_t *)from->values[i] - from->parameters);
     return true;
 }
 

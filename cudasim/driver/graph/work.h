@@ -32,15 +32,16 @@ void work_free(struct work *work);
 bool work_copy(struct work *to, const struct work *from);
 /* Whether it could run now: the code that a call gives at once. */
 CUresult work_check(struct CUctx_st *context, const struct work *work);
-/* Runs it.  The fault of a kernel is kept in the context.  flight: the kernels in front of it that may not have ended, and of those
- * behind it. */
+/* Runs it.  The fault of a kernel is kept in the context.  flight: the kernels in front of it that may not have ended,
+ * and of those behind it. */
 CUresult work_run(struct CUctx_st *context, const struct work *work, struct grids_in_flight *flight);
-/* Gives it to a stream, which runs it or, while it captures, adds it to its graph.  Takes the work over in every case. */
+/* Gives it to a stream, which runs it or, while it captures, adds it to its graph.  Takes the work over in every
+ * case. */
 CUresult work_submit(struct CUctx_st *context, CUstream stream, struct work *work);
 
 /* launch.c */
-CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction function, void **parameters,
-                          void **extra, struct work *work);
+CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction function,
+                          void **parameters, void **extra, struct work *work);
 CUresult kernel_work_from_node(struct CUctx_st *context, const CUDA_KERNEL_NODE_PARAMS *node, struct work *work);
 /* The new one has the old one's attributes, as on a device. */
 void kernel_work_replace(struct work *old, const struct work *with);

@@ -33,8 +33,9 @@ static struct end target_of(const CUDA_MEMCPY3D *c)
     return (struct end){ c->dstMemoryType, address, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight };
 }
 
-/* Host bytes behind an address.  All memory has one address space: an address that the device has given, now or before, is the
- * device's, whatever the call says; others are the program's own, which a call that says DEVICE must not name. */
+/* Host bytes behind an address.  All memory has one address space: an address that the device has given, now or before,
+ * is the device's, whatever the call says; others are the program's own, which a call that says DEVICE must not
+ * name. */
 static uint8_t *bytes_at(const struct CUctx_st *context, CUmemorytype type, uint64_t address, size_t bytes)
 {
     const bool device = address >= GLOBAL_WINDOW && address < context->machine.memory.next;
@@ -42,11 +43,15 @@ static uint8_t *bytes_at(const struct CUctx_st *context, CUmemorytype type, uint
     return type == CU_MEMORYTYPE_DEVICE ? NULL : (uint8_t *)(uintptr_t)address;
 }
 
-static size_t row_at(const struct end *e, size_t y, size_t z) { return ((e->z + z) * e->height + e->y + y) * e->pitch + e->x; }
+static size_t row_at(const struct end *e, size_t y, size_t z)
+{
+    return ((e->z + z) * e->height + e->y + y) * e->pitch + e->x;
+}
 
 static bool end_is_valid(const struct CUctx_st *context, const struct end *e, const CUDA_MEMCPY3D *c)
 {
-    if (e->type != CU_MEMORYTYPE_HOST && e->type != CU_MEMORYTYPE_DEVICE && e->type != CU_MEMORYTYPE_UNIFIED) return false;
+    if (e->type != CU_MEMORYTYPE_HOST && e->type != CU_MEMORYTYPE_DEVICE && e->type != CU_MEMORYTYPE_UNIFIED)
+        return false;
     if (e->address == 0 || e->pitch > INT32_MAX || e->x > INT32_MAX || c->WidthInBytes > SIZE_MAX / 2) return false;
     if ((c->Height > 1 || c->Depth > 1 || e->y != 0) && e->pitch < e->x + c->WidthInBytes) return false;
     if (c->Depth > 1 && e->height < e->y + c->Height) return false;

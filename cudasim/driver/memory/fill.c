@@ -11,12 +11,13 @@ CUDASIM_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, siz
 CUDASIM_EXPORT CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
 CUDASIM_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream);
 CUDASIM_EXPORT CUresult cuMemsetD2D8_v2(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height);
-CUDASIM_EXPORT CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height);
+CUDASIM_EXPORT CUresult cuMemsetD2D16_v2(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                                         size_t height);
 CUDASIM_EXPORT CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height);
-CUDASIM_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
-                                          CUstream stream);
-CUDASIM_EXPORT CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
-                                           CUstream stream);
+CUDASIM_EXPORT CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                                          size_t height, CUstream stream);
+CUDASIM_EXPORT CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                                           size_t height, CUstream stream);
 CUDASIM_EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
                                            CUstream stream);
 
@@ -31,9 +32,11 @@ CUresult fill_check(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f)
     if (f->elementSize < 4 && f->value >> (8 * f->elementSize) != 0) return CUDA_ERROR_INVALID_VALUE;
     if (f->width == 0 || f->height == 0) return CUDA_SUCCESS;
     if (f->dst % f->elementSize != 0 || f->width > SIZE_MAX / 4) return CUDA_ERROR_INVALID_VALUE;
-    if (f->height > 1 && (f->pitch % f->elementSize != 0 || f->pitch < f->width * f->elementSize || f->pitch > INT32_MAX))
+    if (f->height > 1
+        && (f->pitch % f->elementSize != 0 || f->pitch < f->width * f->elementSize || f->pitch > INT32_MAX))
         return CUDA_ERROR_INVALID_VALUE;
-    return row(context, f, 0) == NULL || row(context, f, f->height - 1) == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    return row(context, f, 0) == NULL || row(context, f, f->height - 1) == NULL ? CUDA_ERROR_INVALID_VALUE
+                                                                                : CUDA_SUCCESS;
 }
 
 CUresult fill_run(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f)
@@ -47,7 +50,8 @@ CUresult fill_run(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f)
     return CUDA_SUCCESS;
 }
 
-static CUresult submit(CUdeviceptr to, size_t pitch, unsigned value, unsigned element, size_t width, size_t height, CUstream stream)
+static CUresult submit(CUdeviceptr to, size_t pitch, unsigned value, unsigned element, size_t width, size_t height,
+                       CUstream stream)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
@@ -56,9 +60,18 @@ static CUresult submit(CUdeviceptr to, size_t pitch, unsigned value, unsigned el
     return driver_leave(result);
 }
 
-CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count) { return submit(to, 0, value, 1, count, 1, NULL); }
-CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count) { return submit(to, 0, value, 2, count, 1, NULL); }
-CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count) { return submit(to, 0, value, 4, count, 1, NULL); }
+CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
+{
+    return submit(to, 0, value, 1, count, 1, NULL);
+}
+CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
+{
+    return submit(to, 0, value, 2, count, 1, NULL);
+}
+CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count)
+{
+    return submit(to, 0, value, 4, count, 1, NULL);
+}
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
 {
     return submit(to, 0, value, 1, count, 1, stream);
@@ -84,11 +97,13 @@ CUresult cuMemsetD2D32_v2(CUdeviceptr to, size_t pitch, unsigned value, size_t w
 {
     return submit(to, pitch, value, 4, width, height, NULL);
 }
-CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream)
+CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
+                           CUstream stream)
 {
     return submit(to, pitch, value, 1, width, height, stream);
 }
-CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream)
+CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height,
+                            CUstream stream)
 {
     return submit(to, pitch, value, 2, width, height, stream);
 }

@@ -1,5 +1,6 @@
-/* Page-locked host memory.  What is allocated here has the same address on the device; what is registered has an address of its own
- * there (cuMemHostGetDevicePointer), as the attribute CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM says. */
+/* Page-locked host memory.  What is allocated here has the same address on the device; what is registered has an
+ * address of its own there (cuMemHostGetDevicePointer), as the attribute CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+ * says. */
 #include <stdlib.h>
 
 #include "driver/graph/capture.h"
@@ -86,7 +87,8 @@ CUresult cuMemFreeHost(void *pointer)
     struct CUctx_st *context;
     CUresult result = begin(&context);
     struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
-    if (result == CUDA_SUCCESS && (*link == NULL || (*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
+    if (result == CUDA_SUCCESS
+        && (*link == NULL || (*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) remove_range(context, link);
     return driver_leave(result);
@@ -115,7 +117,8 @@ CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
         const struct host_range range = { .host = address, .device = base, .bytes = bytes, .registered = true,
                                           .flags = flags | CU_MEMHOSTALLOC_DEVICEMAP };
         if (base == 0 || !global_insert(&context->machine.memory, &alias)) result = CUDA_ERROR_OUT_OF_MEMORY;
-        else if (!add_range(context, &range)) global_release(&context->machine.memory, base), result = CUDA_ERROR_OUT_OF_MEMORY;
+        else if (!add_range(context, &range))
+            global_release(&context->machine.memory, base), result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return driver_leave(result);
 }
@@ -126,7 +129,8 @@ CUresult cuMemHostUnregister(void *pointer)
     CUresult result = begin(&context);
     if (result == CUDA_SUCCESS && pointer == NULL) result = CUDA_ERROR_INVALID_VALUE;
     struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
-    if (result == CUDA_SUCCESS && (*link == NULL || !(*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
+    if (result == CUDA_SUCCESS
+        && (*link == NULL || !(*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
         result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     if (result == CUDA_SUCCESS) remove_range(context, link);
     return driver_leave(result);
@@ -148,7 +152,8 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *pointer)
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
-    if (result == CUDA_SUCCESS && (flags == NULL || *link == NULL || (*link)->registered)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (flags == NULL || *link == NULL || (*link)->registered))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) *flags = (*link)->flags;
     return driver_leave(result);
 }

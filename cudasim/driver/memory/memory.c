@@ -3,7 +3,8 @@
 #include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes);
-CUDASIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element);
+CUDASIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
+                                           unsigned element);
 CUDASIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags);
 CUDASIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuMemGetInfo_v2(size_t *available, size_t *total);
@@ -37,7 +38,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
 CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element)
 {
     enum { PITCH_ALIGNMENT = 512 };
-    if (pitch == NULL || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16) || width > INT32_MAX)
+    if (pitch == NULL || width == 0 || height == 0 || (element != 4 && element != 8 && element != 16)
+        || width > INT32_MAX)
         return cuMemAlloc_v2(NULL, 0);
     const size_t row = (width + PITCH_ALIGNMENT - 1) / PITCH_ALIGNMENT * PITCH_ALIGNMENT;
     const CUresult result = height > SIZE_MAX / row ? CUDA_ERROR_OUT_OF_MEMORY : cuMemAlloc_v2(pointer, row * height);
@@ -49,7 +51,8 @@ CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context);
-    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)))
+    if (result == CUDA_SUCCESS
+        && (pointer == NULL || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         *pointer = global_map(&context->machine.memory, bytes, ALLOCATION_MANAGED);
@@ -64,8 +67,8 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
     CUresult result = begin(&context);
     if (result == CUDA_SUCCESS && pointer != 0) {
         const struct allocation *a = global_find(&context->machine.memory, pointer);
-        const bool wrong =
-            a == NULL || a->base != pointer || a->name != NULL || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED);
+        const bool wrong = a == NULL || a->base != pointer || a->name != NULL
+                           || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED);
         if (wrong || !global_release(&context->machine.memory, pointer)) result = CUDA_ERROR_INVALID_VALUE;
     }
     return driver_leave(result);
@@ -109,14 +112,16 @@ static bool is_location(CUmemLocation l)
            (l.type >= CU_MEM_LOCATION_TYPE_HOST && l.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
 }
 
-CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream handle)
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
+                               CUstream handle)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
     if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS && !is_location(location)) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS && (flags != 0 || !is_managed(context, pointer, bytes))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (flags != 0 || !is_managed(context, pointer, bytes)))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) result = capture_enter(stream);
     return driver_leave(result);
 }
@@ -124,7 +129,8 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t bytes, CUmemLocation 
 static CUmemLocation location_of(CUdevice device)
 {
     enum { CPU = -1 };
-    return device == CPU ? (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 } : (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, device };
+    return device == CPU ? (CUmemLocation){ CU_MEM_LOCATION_TYPE_HOST, 0 }
+                         : (CUmemLocation){ CU_MEM_LOCATION_TYPE_DEVICE, device };
 }
 
 CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream)
@@ -154,7 +160,8 @@ CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t byt
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && stream_find(context, stream) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
+    if (result == CUDA_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST
+        && flags != CU_MEM_ATTACH_SINGLE)
         result = CUDA_ERROR_INVALID_VALUE;
     const struct allocation *a = result == CUDA_SUCCESS ? global_find(&context->machine.memory, pointer) : NULL;
     if (result == CUDA_SUCCESS &&

@@ -5,7 +5,8 @@
 #include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
-CUDASIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer);
+CUDASIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **values,
+                                               CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
 
 /* The allocation of the pointer and its context: the current one is asked first, then all. */
@@ -23,7 +24,9 @@ static size_t width(int attribute)
 {
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return 8;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -55,7 +58,10 @@ static uint64_t value_of(int attribute, const struct allocation *a, struct CUctx
     }
 }
 
-static bool has_host_pointer(const struct allocation *a) { return a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_VIRTUAL; }
+static bool has_host_pointer(const struct allocation *a)
+{
+    return a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_VIRTUAL;
+}
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
@@ -63,7 +69,8 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (value == NULL || width((int)attribute) == 0)) result = CUDA_ERROR_INVALID_VALUE;
     const struct allocation *a = result == CUDA_SUCCESS ? find(pointer, &context) : NULL;
-    if (result == CUDA_SUCCESS && (a == NULL || (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !has_host_pointer(a))))
+    if (result == CUDA_SUCCESS
+        && (a == NULL || (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !has_host_pointer(a))))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const uint64_t found = value_of((int)attribute, a, context, pointer);
@@ -72,13 +79,15 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     return driver_leave(result);
 }
 
-/* Unlike the call for one attribute: of a pointer that nobody knows every value is 0 (device ordinal -2), and that is no error. */
+/* Unlike the call for one attribute: of a pointer that nobody knows every value is 0 (device ordinal -2), and that is
+ * no error. */
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer)
 {
     enum { NO_DEVICE = -2 };
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (count == 0 || attributes == NULL || values == NULL)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (count == 0 || attributes == NULL || values == NULL))
+        result = CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
         if (values[i] == NULL || width((int)attributes[i]) == 0) result = CUDA_ERROR_INVALID_VALUE;
     const struct allocation *a = result == CUDA_SUCCESS ? find(pointer, &context) : NULL;

@@ -58,8 +58,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPoo
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
-        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL);     /* 0 bytes: no error, on an
-                                                                                                      H200 */
+        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL); /* 0 bytes: no error, on
+                                                                                                  an H200 */
         if (bytes != 0 && *pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return driver_leave(result);
@@ -98,8 +98,10 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
     if (result == CUDA_SUCCESS &&
         (pool == NULL || properties == NULL || properties->allocType != PINNED || properties->handleTypes != 0))
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id != 0))
-        result = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS
+        && (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id != 0))
+        result = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
+                                                                          : CUDA_ERROR_NOT_SUPPORTED;
     struct CUmemPoolHandle_st *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && (made == NULL || !handle_add(made, HANDLE_POOL))) {
         free(made);
@@ -152,11 +154,13 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
 {
     CUresult result = begin(pool);
     const bool high_mark = attribute == ATTRIBUTE_RESERVED_HIGH || attribute == ATTRIBUTE_USED_HIGH;
-    if (result == CUDA_SUCCESS && (value == NULL || attribute < ATTRIBUTE_FIRST || (attribute > ATTRIBUTE_THRESHOLD && !high_mark)))
+    if (result == CUDA_SUCCESS
+        && (value == NULL || attribute < ATTRIBUTE_FIRST || (attribute > ATTRIBUTE_THRESHOLD && !high_mark)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && high_mark && *(const cuuint64_t *)value != 0) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        pool->attribute[attribute] = attribute <= ATTRIBUTE_LAST_SWITCH ? *(const int *)value != 0 : *(const cuuint64_t *)value;
+        pool->attribute[attribute] =
+            attribute <= ATTRIBUTE_LAST_SWITCH ? *(const int *)value != 0 : *(const cuuint64_t *)value;
     return driver_leave(result);
 }
 
@@ -191,7 +195,10 @@ static CUresult give_pool(CUmemoryPool *pool, CUdevice device, CUmemoryPool give
     return driver_leave(result);
 }
 
-CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, &default_pool); }
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    return give_pool(pool, device, &default_pool);
+}
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, device_pool); }
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)

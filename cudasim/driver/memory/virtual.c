@@ -1,6 +1,7 @@
-/* Virtual memory management: ranges of addresses, physical memory, and mappings.  Physical memory is a file without a name; a
- * mapping shows it on the host at the address that it has on the device, so that neighbours are neighbours there too and two
- * mappings of one memory show the same bytes.  What the device may reach is one allocation per run of neighbours. */
+/* Virtual memory management: ranges of addresses, physical memory, and mappings.  Physical memory is a file without a
+ * name; a mapping shows it on the host at the address that it has on the device, so that neighbours are neighbours
+ * there too and two mappings of one memory show the same bytes.  What the device may reach is one allocation per run of
+ * neighbours. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,9 +9,10 @@
 #include "driver/graph/capture.h"
 #include "machine/core/global_memory.h"
 
-CUDASIM_EXPORT CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties, int option);
-CUDASIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *properties,
-                                    unsigned long long flags);
+CUDASIM_EXPORT CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties,
+                                                      int option);
+CUDASIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
+                                    const CUmemAllocationProp *properties, unsigned long long flags);
 CUDASIM_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
 CUDASIM_EXPORT CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wish,
                                             unsigned long long flags);
@@ -67,7 +69,8 @@ static CUresult publish(struct CUctx_st *context, const struct reservation *r)
         if ((old = global_find(memory, at)) != NULL) global_release(memory, old->base);
     for (const struct mapping *m = r->mappings, *next; m != NULL; m = next) {
         size_t bytes = m->bytes;
-        for (next = m->next; next != NULL && next->base == m->base + bytes && next->access == m->access; next = next->next)
+        for (next = m->next; next != NULL && next->base == m->base + bytes && next->access == m->access;
+             next = next->next)
             bytes += next->bytes;
         const struct allocation a = { .base = m->base,
                                       .bytes = bytes,
@@ -81,7 +84,8 @@ static CUresult publish(struct CUctx_st *context, const struct reservation *r)
 
 static void unmap(struct mapping *m)
 {
-    mmap((void *)(uintptr_t)m->base, m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    mmap((void *)(uintptr_t)m->base, m->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
+         0);
     drop(m->physical);
     free(m);
 }
@@ -161,7 +165,8 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     return driver_leave(result);
 }
 
-CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wish, unsigned long long flags)
+CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wish,
+                             unsigned long long flags)
 {
     (void)wish;                           /* a hint */
     struct CUctx_st *context;
@@ -172,10 +177,12 @@ CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignmen
     struct reservation *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
-        const uint64_t base = global_reserve(&context->machine.memory, bytes, alignment < GRANULE ? GRANULE : alignment);
+        const uint64_t base =
+            global_reserve(&context->machine.memory, bytes, alignment < GRANULE ? GRANULE : alignment);
         void *place = (void *)(uintptr_t)base, *host = MAP_FAILED;
         if (base != 0)
-            host = mmap(place, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+            host =
+                mmap(place, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (host != place) {
             if (host != MAP_FAILED) munmap(host, bytes);
             result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -217,21 +224,24 @@ static struct mapping **free_place(struct reservation *r, uint64_t base, size_t 
     return *link != NULL && (*link)->base < base + bytes ? NULL : link;
 }
 
-CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
+CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long flags)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     struct physical *p = result == CUDA_SUCCESS ? find_physical(handle) : NULL;
     struct reservation *r = result == CUDA_SUCCESS ? find_reservation(context, pointer, bytes) : NULL;
-    if (result == CUDA_SUCCESS && (p == NULL || r == NULL || flags != 0 || offset != 0 || bytes == 0 || bytes % GRANULE != 0 ||
-                                   pointer % GRANULE != 0 || bytes > p->bytes))
+    if (result == CUDA_SUCCESS
+        && (p == NULL || r == NULL || flags != 0 || offset != 0 || bytes == 0 || bytes % GRANULE != 0
+            || pointer % GRANULE != 0 || bytes > p->bytes))
         result = CUDA_ERROR_INVALID_VALUE;
     struct mapping **link = result == CUDA_SUCCESS ? free_place(r, pointer, bytes) : NULL;
     if (result == CUDA_SUCCESS && link == NULL) result = CUDA_ERROR_INVALID_VALUE;
     struct mapping *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS &&
-        mmap((void *)(uintptr_t)pointer, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file, 0) == MAP_FAILED) {
+    if (result == CUDA_SUCCESS
+        && mmap((void *)(uintptr_t)pointer, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file, 0)
+               == MAP_FAILED) {
         free(made);
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }

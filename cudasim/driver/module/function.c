@@ -19,10 +19,13 @@ struct function_settings function_default_settings(void)
 uint64_t function_dynamic_shared(const struct function *f, const struct function_settings *settings)
 {
     if (settings->maximum_dynamic_shared >= 0) return (uint64_t)settings->maximum_dynamic_shared;
-    return f->static_shared_bytes < driver.device->shared_per_block ? driver.device->shared_per_block - f->static_shared_bytes : 0;
+    return f->static_shared_bytes < driver.device->shared_per_block
+               ? driver.device->shared_per_block - f->static_shared_bytes
+               : 0;
 }
 
-/* ptxas gives out registers, and there is none here: .maxnreg where a kernel has one, otherwise so few that they limit nothing. */
+/* ptxas gives out registers, and there is none here: .maxnreg where a kernel has one, otherwise so few that they limit
+ * nothing. */
 uint32_t function_registers(const struct function *f)
 {
     enum { ANY_NUMBER = 32 };
@@ -80,12 +83,15 @@ CUresult function_set_attribute(struct function_settings *settings, const struct
 {
     const int64_t room = (int64_t)driver.device->shared_per_block_optin - (int64_t)f->static_shared_bytes;
     switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: return set_within(&settings->maximum_dynamic_shared, value, 0, room);
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        return set_within(&settings->maximum_dynamic_shared, value, 0, room);
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return set_within(&settings->carveout, value, -1, 100);
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: return set_within(&settings->cluster_policy, value, 0, 2);
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return set_within(&settings->cluster_policy, value, 0, 2);
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        return set_cluster(settings, &f->reqnctapercluster, attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, value);
+        return set_cluster(settings, &f->reqnctapercluster, attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+                           value);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         settings->non_portable_cluster = value != 0;
         return CUDA_SUCCESS;
@@ -108,7 +114,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
 {
     struct CUfunc_st *f;
     CUresult result = begin(handle, value != NULL, &f);
-    if (result == CUDA_SUCCESS) result = function_attribute(value, (int)attribute, f->module->module, f->function, &f->settings);
+    if (result == CUDA_SUCCESS)
+        result = function_attribute(value, (int)attribute, f->module->module, f->function, &f->settings);
     return driver_leave(result);
 }
 

@@ -52,8 +52,8 @@ static CUresult check_target(struct module *module, const struct log *log)
 {
     char text[160];
     if (device_runs(driver.device, module->sm, module->suffix)) return CUDA_SUCCESS;
-    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", module->sm, &module->suffix,
-             driver.device->name);
+    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", module->sm,
+             &module->suffix, driver.device->name);
     say_error(log, text);
     ptx_release(module);
     return CUDA_ERROR_INVALID_PTX;

@@ -6,13 +6,14 @@
 #include "machine/check/dependent.h"
 #include "machine/run/schedules.h"
 
-CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                       unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
-                                       void **parameters, void **extra);
-CUDASIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra);
-CUDASIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                                                  CUstream stream, void **parameters);
+CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                       CUstream stream, void **parameters, void **extra);
+CUDASIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                                         void **extra);
+CUDASIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                                  unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                                                  unsigned shared_bytes, CUstream stream, void **parameters);
 CUDASIM_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn *function, void *user);
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END of cuLaunchKernel's extra */
@@ -64,7 +65,8 @@ static CUresult check_block(const struct function *f, const uint32_t *b)
 {
     if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || product_exceeds(b, driver.device->threads_per_block))
         return CUDA_ERROR_INVALID_VALUE;
-    if (f->reqntid.given && (b[0] != f->reqntid.x || b[1] != f->reqntid.y || b[2] != f->reqntid.z)) return CUDA_ERROR_INVALID_VALUE;
+    if (f->reqntid.given && (b[0] != f->reqntid.x || b[1] != f->reqntid.y || b[2] != f->reqntid.z))
+        return CUDA_ERROR_INVALID_VALUE;
     if (f->maxntid.given && (uint64_t)b[0] * b[1] * b[2] > (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z)
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
@@ -83,7 +85,8 @@ static CUresult check_cluster(const struct CUfunc_st *function, const struct ker
         ctas *= k->cluster[i];
     }
     if (f->maxclusterrank != 0 && ctas > f->maxclusterrank) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    const uint32_t most = function->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
+    const uint32_t most =
+        function->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
     return ctas > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
 }
 
@@ -104,7 +107,8 @@ CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
         return CUDA_ERROR_INVALID_VALUE;
     const CUresult block = check_block(function->function, k->block);
     if (block != CUDA_SUCCESS) return block;
-    if (k->shared_bytes > function_dynamic_shared(function->function, &function->settings)) return CUDA_ERROR_INVALID_VALUE;
+    if (k->shared_bytes > function_dynamic_shared(function->function, &function->settings))
+        return CUDA_ERROR_INVALID_VALUE;
     const CUresult cluster = check_cluster(function, k);
     return cluster != CUDA_SUCCESS ? cluster : check_cooperative(function->function, k);
 }
@@ -112,7 +116,8 @@ CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
 CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight)
 {
     const struct CUfunc_st *function = function_find(context, k->function);
-    struct launch l = { .image = &function->module->image, .function = function->function, .explicit_cluster = k->explicit_cluster,
+    struct launch l = { .image = &function->module->image, .function = function->function,
+                        .explicit_cluster = k->explicit_cluster,
                         .dynamic_shared = k->shared_bytes, .parameters = k->parameters, .cooperative = k->cooperative,
                         .beside = k->programmatic && flight->count != 0 ? flight : NULL };
     memcpy(l.grid, k->grid, sizeof l.grid);
@@ -140,8 +145,9 @@ static CUresult set_cluster(struct kernel_work *k, unsigned x, unsigned y, unsig
     return CUDA_SUCCESS;
 }
 
-/* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before it in its
- * stream has ended, which programmatic serialization allows; what it does before it waits is checked as if the other still ran. */
+/* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before
+ * it in its stream has ended, which programmatic serialization allows; what it does before it waits is checked as if
+ * the other still ran. */
 CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, const CUlaunchAttribute *a)
 {
     (void)context;
@@ -155,9 +161,12 @@ CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, c
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: k->priority = a->value.priority; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         return (unsigned)a->value.clusterSchedulingPolicyPreference > 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_IGNORE: case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_IGNORE:
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
     default:
         driver_say("cudasim: launch attribute %d is not simulated\n", (int)a->id);
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -170,7 +179,8 @@ bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, C
     switch ((int)id) {
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         if (k->explicit_cluster)
-            value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1], value->clusterDim.z = k->cluster[2];
+            value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1],
+            value->clusterDim.z = k->cluster[2];
         return true;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: value->cooperative = k->cooperative; return true;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
@@ -188,7 +198,8 @@ static void demanded_cluster(const struct CUfunc_st *function, struct kernel_wor
     const int *set = function->settings.cluster;
     k->cluster[0] = k->cluster[1] = k->cluster[2] = 1;
     if (c->given) set_cluster(k, c->x, c->y, c->z);
-    else if (set[0] > 0 && set[1] > 0 && set[2] > 0) set_cluster(k, (unsigned)set[0], (unsigned)set[1], (unsigned)set[2]);
+    else if (set[0] > 0 && set[1] > 0 && set[2] > 0)
+        set_cluster(k, (unsigned)set[0], (unsigned)set[1], (unsigned)set[2]);
 }
 
 CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction handle, void **parameters,
@@ -214,12 +225,17 @@ CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config
 
 CUresult kernel_work_from_node(struct CUctx_st *context, const CUDA_KERNEL_NODE_PARAMS *node, struct work *work)
 {
-    const CUlaunchConfig config = { .gridDimX = node->gridDimX, .gridDimY = node->gridDimY, .gridDimZ = node->gridDimZ,
-                                    .blockDimX = node->blockDimX, .blockDimY = node->blockDimY, .blockDimZ = node->blockDimZ,
+    const CUlaunchConfig config = { .gridDimX = node->gridDimX,
+                                    .gridDimY = node->gridDimY,
+                                    .gridDimZ = node->gridDimZ,
+                                    .blockDimX = node->blockDimX,
+                                    .blockDimY = node->blockDimY,
+                                    .blockDimZ = node->blockDimZ,
                                     .sharedMemBytes = node->sharedMemBytes };
     const CUfunction function = node->func != NULL ? node->func : (CUfunction)(void *)node->kern;
     const CUresult result = node->ctx == NULL ? CUDA_SUCCESS : context_or_current(node->ctx, &context);
-    return result == CUDA_SUCCESS ? kernel_work_make(context, &config, function, node->kernelParams, node->extra, work) : result;
+    return result == CUDA_SUCCESS ? kernel_work_make(context, &config, function, node->kernelParams, node->extra, work)
+                                  : result;
 }
 
 void kernel_work_replace(struct work *old, const struct work *with)
@@ -239,7 +255,8 @@ void kernel_work_to_node(const struct work *work, CUDA_KERNEL_NODE_PARAMS *node)
 {
     const struct kernel_work *k = &work->kernel;
     const bool library = handle_is(k->function, HANDLE_KERNEL);
-    *node = (CUDA_KERNEL_NODE_PARAMS){ .func = library ? NULL : k->function, .kern = library ? (CUkernel)(void *)k->function : NULL,
+    *node = (CUDA_KERNEL_NODE_PARAMS){ .func = library ? NULL : k->function,
+                                       .kern = library ? (CUkernel)(void *)k->function : NULL,
                                        .gridDimX = k->grid[0], .gridDimY = k->grid[1], .gridDimZ = k->grid[2],
                                        .blockDimX = k->block[0], .blockDimY = k->block[1], .blockDimZ = k->block[2],
                                        .sharedMemBytes = k->shared_bytes, .kernelParams = k->values };
@@ -258,21 +275,36 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     return driver_leave(result);
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                        unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters,
+                        void **extra)
 {
-    const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
-                                    .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream };
+    const CUlaunchConfig config = { .gridDimX = grid_x,
+                                    .gridDimY = grid_y,
+                                    .gridDimZ = grid_z,
+                                    .blockDimX = block_x,
+                                    .blockDimY = block_y,
+                                    .blockDimZ = block_z,
+                                    .sharedMemBytes = shared_bytes,
+                                    .hStream = stream };
     return cuLaunchKernelEx(&config, function, parameters, extra);
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters)
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                   CUstream stream, void **parameters)
 {
     CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
-    const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
-                                    .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream,
-                                    .attrs = &cooperative, .numAttrs = 1 };
+    const CUlaunchConfig config = { .gridDimX = grid_x,
+                                    .gridDimY = grid_y,
+                                    .gridDimZ = grid_z,
+                                    .blockDimX = block_x,
+                                    .blockDimY = block_y,
+                                    .blockDimZ = block_z,
+                                    .sharedMemBytes = shared_bytes,
+                                    .hStream = stream,
+                                    .attrs = &cooperative,
+                                    .numAttrs = 1 };
     return cuLaunchKernelEx(&config, function, parameters, NULL);
 }
 

@@ -5,9 +5,11 @@
 #include "driver/core/driver.h"
 
 CUDASIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values,
-                                          unsigned count, int *library_options, void **library_values, unsigned library_count);
-CUDASIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values,
-                                              unsigned count, int *library_options, void **library_values, unsigned library_count);
+                                          unsigned count, int *library_options, void **library_values,
+                                          unsigned library_count);
+CUDASIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options,
+                                              void **values, unsigned count, int *library_options,
+                                              void **library_values, unsigned library_count);
 CUDASIM_EXPORT CUresult cuLibraryUnload(CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name);
 CUDASIM_EXPORT CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library);
@@ -16,8 +18,10 @@ CUDASIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name);
 CUDASIM_EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel);
 CUDASIM_EXPORT CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel);
-CUDASIM_EXPORT CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device);
-CUDASIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device);
+CUDASIM_EXPORT CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
+                                             CUdevice device);
+CUDASIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel,
+                                             CUdevice device);
 CUDASIM_EXPORT CUresult cuKernelSetCacheConfig(CUkernel kernel, int config, CUdevice device);
 CUDASIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel kernel);
 CUDASIM_EXPORT CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size);
@@ -48,7 +52,8 @@ struct CUfunc_st *function_find(struct CUctx_st *context, CUfunction handle)
     if (!handle_is(handle, HANDLE_KERNEL)) return NULL;
     const struct CUkern_st *kernel = (const struct CUkern_st *)(const void *)handle;
     struct CUmod_st *module;
-    return module_in(context, kernel->library, &module) == CUDA_SUCCESS ? &module->function[kernel->function->index] : NULL;
+    return module_in(context, kernel->library, &module) == CUDA_SUCCESS ? &module->function[kernel->function->index]
+                                                                        : NULL;
 }
 
 /* ---- libraries ---- */
@@ -62,7 +67,8 @@ static void close_library(struct CUlib_st *library)
             next = m->next;
             if (m->library == library) module_close(m);
         }
-    for (uint32_t i = 0; library->kernel != NULL && i < library->module->function_count; i++) handle_remove(&library->kernel[i]);
+    for (uint32_t i = 0; library->kernel != NULL && i < library->module->function_count; i++)
+        handle_remove(&library->kernel[i]);
     handle_remove(library);
     ptx_release(library->module);
     free(library->kernel);
@@ -93,7 +99,8 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
 {
     enum { LIBRARY_OPTIONS = 2 };
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && (library == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
+    if (result == CUDA_SUCCESS
+        && (library == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && library_count != 0 && (library_options == NULL || library_values == NULL))
         result = CUDA_ERROR_INVALID_VALUE;
@@ -109,13 +116,14 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
     return driver_leave(result);
 }
 
-CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values, unsigned count,
-                               int *library_options, void **library_values, unsigned library_count)
+CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values,
+                               unsigned count, int *library_options, void **library_values, unsigned library_count)
 {
     char *text = file == NULL ? NULL : file_read(file);
     CUresult result = file == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_FILE_NOT_FOUND;
     if (text != NULL)
-        result = cuLibraryLoadData(library, text, options, values, count, library_options, library_values, library_count);
+        result =
+            cuLibraryLoadData(library, text, options, values, count, library_options, library_values, library_count);
     free(text);
     return result;
 }
@@ -149,7 +157,8 @@ CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library)
     const CUresult result = begin(library, count != NULL);
     if (result == CUDA_SUCCESS) {
         *count = 0;
-        for (uint32_t i = 0; i < library->module->function_count; i++) *count += is_kernel(library->module->functions[i]);
+        for (uint32_t i = 0; i < library->module->function_count; i++)
+            *count += is_kernel(library->module->functions[i]);
     }
     return driver_leave(result);
 }
@@ -218,7 +227,8 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkern
 {
     CUresult result = begin_kernel(kernel, value != NULL, device);
     if (result == CUDA_SUCCESS)
-        result = function_attribute(value, (int)attribute, kernel->library->module, kernel->function, &kernel->settings);
+        result =
+            function_attribute(value, (int)attribute, kernel->library->module, kernel->function, &kernel->settings);
     return driver_leave(result);
 }
 
@@ -226,11 +236,13 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkern
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device)
 {
     CUresult result = begin_kernel(kernel, true, device);
-    if (result == CUDA_SUCCESS) result = function_set_attribute(&kernel->settings, kernel->function, (int)attribute, value);
+    if (result == CUDA_SUCCESS)
+        result = function_set_attribute(&kernel->settings, kernel->function, (int)attribute, value);
     for (struct CUctx_st *c = driver.contexts; result == CUDA_SUCCESS && c != NULL; c = c->next)
         for (struct CUmod_st *m = c->modules; m != NULL; m = m->next)
             if (m->library == kernel->library)
-                function_set_attribute(&m->function[kernel->function->index].settings, kernel->function, (int)attribute, value);
+                function_set_attribute(&m->function[kernel->function->index].settings, kernel->function, (int)attribute,
+                                       value);
     return driver_leave(result);
 }
 

@@ -33,7 +33,8 @@ CUresult module_open(struct CUctx_st *context, struct module *module, struct CUl
     context->modules = m;
     bool known = handle_add(m, HANDLE_MODULE);
     for (uint32_t i = 0; i < module->function_count; i++) {
-        functions[i] = (struct CUfunc_st){ .module = m, .function = module->functions[i], .settings = function_default_settings() };
+        functions[i] = (struct CUfunc_st){ .module = m, .function = module->functions[i],
+                                           .settings = function_default_settings() };
         if (is_kernel(module->functions[i])) known = known && handle_add(&functions[i], HANDLE_FUNCTION);
     }
     *made = m;
@@ -60,7 +61,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS) result = capture_forbids(context);
-    if (result == CUDA_SUCCESS && (module == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
+    if (result == CUDA_SUCCESS
+        && (module == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const struct log log = log_of(count, options, values);
@@ -72,7 +74,10 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     return driver_leave(result);
 }
 
-CUresult cuModuleLoadData(CUmodule *module, const void *image) { return cuModuleLoadDataEx(module, image, 0, NULL, NULL); }
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}
 
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 {

@@ -44,7 +44,8 @@ CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (event == NULL || (flags & ~(unsigned)EVENT_FLAGS) != 0)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (event == NULL || (flags & ~(unsigned)EVENT_FLAGS) != 0))
+        result = CUDA_ERROR_INVALID_VALUE;
     /* An event for other processes cannot measure time. */
     if (result == CUDA_SUCCESS && (flags & EVENT_INTERPROCESS) != 0 && (flags & EVENT_DISABLE_TIMING) == 0)
         result = CUDA_ERROR_INVALID_VALUE;
@@ -132,9 +133,11 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, start);
-    if (result == CUDA_SUCCESS && (!handle_is(end, HANDLE_EVENT) || end->context != context)) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && (!handle_is(end, HANDLE_EVENT) || end->context != context))
+        result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS && milliseconds == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (capture_has_event(start) || capture_has_event(end))) result = CUDA_ERROR_CAPTURED_EVENT;
+    if (result == CUDA_SUCCESS && (capture_has_event(start) || capture_has_event(end)))
+        result = CUDA_ERROR_CAPTURED_EVENT;
     if (result == CUDA_SUCCESS &&
         (!start->recorded || !end->recorded || ((start->flags | end->flags) & EVENT_DISABLE_TIMING) != 0))
         result = CUDA_ERROR_INVALID_HANDLE;

@@ -1,6 +1,6 @@
-/* Functions that the manual gives with an error bound (PTX ISA 9.7.3.8, 13-22; 9.7.4.9-10): div.approx, div.full, rcp.approx,
- * sqrt.approx, rsqrt.approx, sin, cos, lg2, ex2, tanh.  Here they are computed in double and rounded to nearest, which is within
- * every bound; hardware may differ in the last bits.  The table marks these rows. */
+/* Functions that the manual gives with an error bound (PTX ISA 9.7.3.8, 13-22; 9.7.4.9-10): div.approx, div.full,
+ * rcp.approx, sqrt.approx, rsqrt.approx, sin, cos, lg2, ex2, tanh.  Here they are computed in double and rounded to
+ * nearest, which is within every bound; hardware may differ in the last bits.  The table marks these rows. */
 #include "instructions/table/families.h"
 #include "real.h"
 
@@ -57,10 +57,12 @@ static trap op_div(struct warp *w, const struct insn *in, uint32_t lanes) { BINA
 /* rcp.approx.ftz.f64, rsqrt.approx.ftz.f64: the upper 32 bits only; the lower are zero */
 static uint64_t upper(function *f, uint64_t a)
 {
-    const uint64_t flush = (a & UINT64_C(0x7ff0000000000000)) == 0 ? a & UINT64_C(0x8000000000000000) : a & ~UINT64_C(0xffffffff);
+    const uint64_t flush =
+        (a & UINT64_C(0x7ff0000000000000)) == 0 ? a & UINT64_C(0x8000000000000000) : a & ~UINT64_C(0xffffffff);
     const uint64_t bits = f64_bits(f(bits_f64(flush)));
     if (is_nan64(bits)) return UINT64_C(0x7fffffff00000000);
-    return (bits & UINT64_C(0x7ff0000000000000)) == 0 ? bits & UINT64_C(0x8000000000000000) : bits & ~UINT64_C(0xffffffff);
+    return (bits & UINT64_C(0x7ff0000000000000)) == 0 ? bits & UINT64_C(0x8000000000000000)
+                                                      : bits & ~UINT64_C(0xffffffff);
 }
 static trap op_rcp64(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(upper(reciprocal, a)); }
 static trap op_rsqrt64(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(upper(reciprocal_root, a)); }

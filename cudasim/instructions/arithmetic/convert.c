@@ -1,5 +1,5 @@
-/* cvt between integers and f16, bf16, f32, f64 (PTX ISA 9.7.9.21).  Small formats (fp8, fp6, fp4, tf32) are a family of their
- * own. */
+/* cvt between integers and f16, bf16, f32, f64 (PTX ISA 9.7.9.21).  Small formats (fp8, fp6, fp4, tf32) are a family of
+ * their own. */
 #include "instructions/table/families.h"
 #include "real.h"
 
@@ -21,7 +21,8 @@ static uint64_t to_register(uint64_t value, enum ptx_type type, const struct ope
 static trap op_cvt_integer(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const enum ptx_type to = (enum ptx_type)in->type[0], from = (enum ptx_type)in->type[1];
-    const bool from_signed = type_kind(from) == 's', to_signed = type_kind(to) == 's', sat = (in->flags & FLAG_SAT) != 0;
+    const bool from_signed = type_kind(from) == 's', to_signed = type_kind(to) == 's',
+               sat = (in->flags & FLAG_SAT) != 0;
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1);
     FOR_LANES(l, lanes) {
@@ -61,7 +62,8 @@ static trap op_cvt_from_integer(struct warp *w, const struct insn *in, uint32_t 
     return TRAP_NONE;
 }
 
-/* NaN becomes 0, but the most negative 64-bit number (as hardware does) where the destination has 64 bits; out of range clamps. */
+/* NaN becomes 0, but the most negative 64-bit number (as hardware does) where the destination has 64 bits; out of range
+ * clamps. */
 static trap op_cvt_to_integer(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const enum ptx_type to = (enum ptx_type)in->type[0], from = (enum ptx_type)in->type[1];
@@ -79,8 +81,8 @@ static trap op_cvt_to_integer(struct warp *w, const struct insn *in, uint32_t la
     return TRAP_NONE;
 }
 
-/* As hardware does: f64 and bf16 keep sign and payload, cut or filled up, on the way to and from f64, and become quiet; all others
- * give the one NaN of their format. */
+/* As hardware does: f64 and bf16 keep sign and payload, cut or filled up, on the way to and from f64, and become quiet;
+ * all others give the one NaN of their format. */
 static uint64_t convert_nan(const struct real_format *to, const struct real_format *from, uint64_t bits)
 {
     if (to != &real_f64 && from != &real_f64) return to->nan;
@@ -88,13 +90,14 @@ static uint64_t convert_nan(const struct real_format *to, const struct real_form
     const uint64_t sign = bits >> (from->exponent_bits + have) & 1;
     uint64_t payload = bits & bits_mask(have);
     payload = want > have ? payload << (want - have) : payload >> (have - want);
-    return sign << (to->exponent_bits + want) | bits_mask(to->exponent_bits) << want | payload | UINT64_C(1) << (want - 1);
+    return sign << (to->exponent_bits + want) | bits_mask(to->exponent_bits) << want | payload
+           | UINT64_C(1) << (want - 1);
 }
 
-/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0.  .ftz is of the f32 side, and does
- * nothing on the way to f16. */
-static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from, uint64_t bits,
-                              bool ftz)
+/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0.  .ftz is of the f32 side, and
+ * does nothing on the way to f16. */
+static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from,
+                              uint64_t bits, bool ftz)
 {
     struct real x = real_unpack(from, bits, ftz && from == &real_f32 && to != &real_f16);
     if (x.kind == REAL_NAN && ftz && from == &real_f32) bits = real_f32.nan;
@@ -112,7 +115,8 @@ static uint64_t convert_float(const struct insn *in, const struct real_format *t
 
 static trap op_cvt_float(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const struct real_format *to = real_format_of((enum ptx_type)in->type[0]), *from = real_format_of((enum ptx_type)in->type[1]);
+    const struct real_format *to = real_format_of((enum ptx_type)in->type[0]),
+                             *from = real_format_of((enum ptx_type)in->type[1]);
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1);
@@ -181,7 +185,8 @@ static const char *check_sat(struct module *module, struct insn *in)
 {
     (void)module;
     const uint32_t to = type_bits((enum ptx_type)in->type[0]), from = type_bits((enum ptx_type)in->type[1]);
-    const bool to_signed = type_kind((enum ptx_type)in->type[0]) == 's', from_signed = type_kind((enum ptx_type)in->type[1]) == 's';
+    const bool to_signed = type_kind((enum ptx_type)in->type[0]) == 's',
+               from_signed = type_kind((enum ptx_type)in->type[1]) == 's';
     const bool fits = to_signed == from_signed ? to >= from : to_signed && to > from;
     return (in->flags & FLAG_SAT) != 0 && fits ? ".sat is for conversions whose result can be out of range" : NULL;
 }
@@ -197,7 +202,9 @@ static const char *check_float(struct module *module, struct insn *in)
     if (same && in->rounding != ROUND_NONE && !integral)
         return "a conversion of a float to itself rounds by .rni, .rzi, .rmi or .rpi";
     if ((in->flags & FLAG_SAT) != 0 && (in->type[0] == T_BF16 || in->type[1] == T_BF16)) return "bf16 takes no .sat";
-    if (same && in->type[0] != T_F16 && in->type[0] != T_BF16 && in->rounding == ROUND_NONE && (in->flags & (FLAG_FTZ | FLAG_SAT)) == 0) in->run = op_cvt_copy;
+    if (same && in->type[0] != T_F16 && in->type[0] != T_BF16 && in->rounding == ROUND_NONE
+        && (in->flags & (FLAG_FTZ | FLAG_SAT)) == 0)
+        in->run = op_cvt_copy;
     return check_ftz(module, in);
 }
 
@@ -207,25 +214,30 @@ static const struct row rows[] = {
     { "cvt{.sat}.$1.$2", INTEGERS "; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_integer, check_sat, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz|.rm|.rp){.sat}.$1.$2", FLOATS " ; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_from_integer, NULL,
       "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; " INTEGERS, "d:1 s:2", 78, "sm_90+", 0, op_cvt_from_integer, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}.$1.$2", INTEGERS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_to_integer, check_ftz,
+    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; " INTEGERS, "d:1 s:2", 78, "sm_90+", 0, op_cvt_from_integer, NULL,
       "9.7.9.21 cvt" },
-    { "cvt(.rni|.rzi|.rmi|.rpi).$1.$2", INTEGERS "; bf16", "d:1 s:2", 78, "sm_90+", 0, op_cvt_to_integer, NULL, "9.7.9.21 cvt" },
-    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}{.ftz}{.sat}.$1.$2", FLOATS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_float,
-      check_float, "9.7.9.21 cvt" },
-    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float,
-      check_float, "9.7.9.21 cvt" },
+    { "cvt(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}.$1.$2", INTEGERS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_to_integer,
+      check_ftz, "9.7.9.21 cvt" },
+    { "cvt(.rni|.rzi|.rmi|.rpi).$1.$2", INTEGERS "; bf16", "d:1 s:2", 78, "sm_90+", 0, op_cvt_to_integer, NULL,
+      "9.7.9.21 cvt" },
+    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}{.ftz}{.sat}.$1.$2", FLOATS "; " FLOATS, "d:1+ s:2+", 10, "", 0,
+      op_cvt_float, check_float, "9.7.9.21 cvt" },
+    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0,
+      op_cvt_float, check_float, "9.7.9.21 cvt" },
     { "cvt.$1.$2", "f32; bf16", "d:1+ s:2+", 71, "sm_80+", 0, op_cvt_bf16, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; f16 f64", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float, "9.7.9.21 cvt" },
+    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; f16 f64", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float,
+      "9.7.9.21 cvt" },
     { "cvt(.rm|.rp).$1.$2", "bf16; f32", "d:1 s:2", 78, "sm_90+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz){.relu}.$1.f32", "f16 bf16", "d:1 s:f32", 70, "sm_80+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz){.relu}.satfinite.$1.f32", "f16 bf16", "d:1 s:f32", 81, "sm_80+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
+    { "cvt(.rn|.rz){.relu}.satfinite.$1.f32", "f16 bf16", "d:1 s:f32", 81, "sm_80+", 0, op_cvt_narrow, NULL,
+      "9.7.9.21 cvt" },
     { "cvt(.rn|.rz){.relu}.$1.f32", "f16x2 bf16x2", "d:1 s:f32 s:f32", 70, "sm_80+", 0, op_cvt_x2, NULL,
       "9.7.9.21 cvt" },
     { "cvt(.rn|.rz){.relu}.satfinite.$1.f32", "f16x2 bf16x2", "d:1 s:f32 s:f32", 81, "sm_80+", 0, op_cvt_x2, NULL,
       "9.7.9.21 cvt" },
     { "cvt.pack.sat.$1.s32", "u16 s16", "d:b32 s:s32 s:s32", 65, "sm_72+", 0, op_cvt_pack, NULL, "9.7.9.22 cvt.pack" },
-    { "cvt.pack.sat.$1.s32.b32", "u8 s8", "d:b32 s:s32 s:s32 s:b32", 65, "sm_72+", 0, op_cvt_pack, NULL, "9.7.9.22 cvt.pack" },
+    { "cvt.pack.sat.$1.s32.b32", "u8 s8", "d:b32 s:s32 s:s32 s:b32", 65, "sm_72+", 0, op_cvt_pack, NULL,
+      "9.7.9.22 cvt.pack" },
 };
 
 const struct family family_convert = FAMILY("conversions", rows);

@@ -1,12 +1,13 @@
 /* cvt to and from the formats of 4, 6, 8 bits, ue8m0 and tf32 (PTX ISA 9.7.9.21).
  *
- * The forms with .rs (stochastic rounding) have no row: which of the random bits meet which of the fraction's is only drawn in the
- * manual.  What NaN becomes in ue8m0, and that its sign is dropped, is as the toolkit's own host code for the conversion does
- * it. */
+ * The forms with .rs (stochastic rounding) have no row: which of the random bits meet which of the fraction's is only
+ * drawn in the manual.  What NaN becomes in ue8m0, and that its sign is dropped, is as the toolkit's own host code for
+ * the conversion does it. */
 #include "instructions/table/families.h"
 #include "small_float.h"
 
-static uint32_t encode(const struct insn *in, const struct small_format *to, const struct real_format *from, uint64_t bits)
+static uint32_t encode(const struct insn *in, const struct small_format *to, const struct real_format *from,
+                       uint64_t bits)
 {
     const struct real x = real_unpack(from, bits, false);
     if ((in->flags & FLAG_RELU) != 0 && x.negative && x.kind != REAL_NAN) return 0;
@@ -22,7 +23,8 @@ static trap op_from_f32(struct warp *w, const struct insn *in, uint32_t lanes)
     const struct small_format *to = small_format_of((enum ptx_type)in->type[0]);
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2);
-    FOR_LANES(l, lanes) d[l] = (uint64_t)encode(in, to, &real_f32, a[l]) << stride_of(to) | encode(in, to, &real_f32, b[l]);
+    FOR_LANES(l, lanes)
+        d[l] = (uint64_t)encode(in, to, &real_f32, a[l]) << stride_of(to) | encode(in, to, &real_f32, b[l]);
     return TRAP_NONE;
 }
 
@@ -33,7 +35,8 @@ static trap op_from_f16x2(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1);
     FOR_LANES(l, lanes)
-    d[l] = (uint64_t)encode(in, to, &real_f16, a[l] >> 16 & 0xffff) << stride_of(to) | encode(in, to, &real_f16, a[l] & 0xffff);
+        d[l] = (uint64_t)encode(in, to, &real_f16, a[l] >> 16 & 0xffff) << stride_of(to)
+               | encode(in, to, &real_f16, a[l] & 0xffff);
     return TRAP_NONE;
 }
 
@@ -79,7 +82,8 @@ static trap op_ue8m0_from_bf16x2(struct warp *w, const struct insn *in, uint32_t
 {
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1);
-    FOR_LANES(l, lanes) d[l] = encode_ue8m0(in, (uint32_t)a[l] & 0xffff0000) << 8 | encode_ue8m0(in, (uint32_t)a[l] << 16);
+    FOR_LANES(l, lanes)
+        d[l] = encode_ue8m0(in, (uint32_t)a[l] & 0xffff0000) << 8 | encode_ue8m0(in, (uint32_t)a[l] << 16);
     return TRAP_NONE;
 }
 
@@ -114,7 +118,9 @@ static trap op_tf32(struct warp *w, const struct insn *in, uint32_t lanes)
             d[l] = tf32_nan(in, a[l]);
             continue;
         }
-        d[l] = (in->flags & FLAG_RELU) != 0 && x.negative ? 0 : real_pack(&real_tf32, &x, (enum rounding)in->rounding, false) << LOST;
+        d[l] = (in->flags & FLAG_RELU) != 0 && x.negative
+                   ? 0
+                   : real_pack(&real_tf32, &x, (enum rounding)in->rounding, false) << LOST;
         if ((in->flags & FLAG_SATFINITE) != 0 && (d[l] & 0x7fffffff) == 0x7f800000) d[l] -= 1u << LOST;
     }
     return TRAP_NONE;
@@ -123,14 +129,19 @@ static trap op_tf32(struct warp *w, const struct insn *in, uint32_t lanes)
 #define BLACKWELL "sm_100a sm_100f sm_101a sm_103a sm_103f sm_110a sm_120a sm_120f sm_121a"
 #define SECTION "9.7.9.21 cvt"
 static const struct row rows[] = {
-    { "cvt.rn.satfinite{.relu}.$1.f32", "e4m3x2 e5m2x2", "d:1 s:f32 s:f32", 78, "sm_89+", 0, op_from_f32, NULL, SECTION },
-    { "cvt.rn.satfinite{.relu}.$1.f16x2", "e4m3x2 e5m2x2", "d:1 s:f16x2", 78, "sm_89+", 0, op_from_f16x2, NULL, SECTION },
+    { "cvt.rn.satfinite{.relu}.$1.f32", "e4m3x2 e5m2x2", "d:1 s:f32 s:f32", 78, "sm_89+", 0, op_from_f32, NULL,
+      SECTION },
+    { "cvt.rn.satfinite{.relu}.$1.f16x2", "e4m3x2 e5m2x2", "d:1 s:f16x2", 78, "sm_89+", 0, op_from_f16x2, NULL,
+      SECTION },
     { "cvt.rn{.relu}.f16x2.$1", "e4m3x2 e5m2x2", "d:f16x2 s:1", 78, "sm_89+", 0, op_to_f16x2, NULL, SECTION },
-    { "cvt.rn.satfinite{.relu}.$1.f32", "e2m1x2 e2m3x2 e3m2x2", "d:1 s:f32 s:f32", 86, BLACKWELL, 0, op_from_f32, NULL, SECTION },
+    { "cvt.rn.satfinite{.relu}.$1.f32", "e2m1x2 e2m3x2 e3m2x2", "d:1 s:f32 s:f32", 86, BLACKWELL, 0, op_from_f32, NULL,
+      SECTION },
     { "cvt.rn.satfinite{.relu}.$1.f16x2", "e2m1x2", "d:1 s:f16x2", 86, BLACKWELL, 0, op_from_f16x2, NULL, SECTION },
     { "cvt.rn{.relu}.f16x2.$1", "e2m1x2 e2m3x2 e3m2x2", "d:f16x2 s:1", 86, BLACKWELL, 0, op_to_f16x2, NULL, SECTION },
-    { "cvt(.rz|.rp){.satfinite}.$1.f32", "ue8m0x2", "d:1 s:f32 s:f32", 86, BLACKWELL, 0, op_ue8m0_from_f32, NULL, SECTION },
-    { "cvt(.rz|.rp){.satfinite}.$1.bf16x2", "ue8m0x2", "d:1 s:bf16x2", 86, BLACKWELL, 0, op_ue8m0_from_bf16x2, NULL, SECTION },
+    { "cvt(.rz|.rp){.satfinite}.$1.f32", "ue8m0x2", "d:1 s:f32 s:f32", 86, BLACKWELL, 0, op_ue8m0_from_f32, NULL,
+      SECTION },
+    { "cvt(.rz|.rp){.satfinite}.$1.bf16x2", "ue8m0x2", "d:1 s:bf16x2", 86, BLACKWELL, 0, op_ue8m0_from_bf16x2, NULL,
+      SECTION },
     { "cvt.rn.bf16x2.$1", "ue8m0x2", "d:bf16x2 s:1", 86, BLACKWELL, 0, op_ue8m0_to_bf16x2, NULL, SECTION },
     { "cvt.rna.$1.f32", "tf32", "d:b32 s:f32", 70, "sm_80+", 0, op_tf32, NULL, SECTION },
     { "cvt.rna.satfinite.$1.f32", "tf32", "d:b32 s:f32", 81, "sm_89+", 0, op_tf32, NULL, SECTION },

@@ -1,11 +1,13 @@
-/* Arithmetic with carry (PTX ISA 9.7.2): add.cc, addc, sub.cc, subc, mad.cc, madc.  The carry is a bit per lane of the warp:
- * of a difference a - b it is that of a + ~b + 1, so 1 means no borrow, as chains of mixed kinds show on hardware. */
+/* Arithmetic with carry (PTX ISA 9.7.2): add.cc, addc, sub.cc, subc, mad.cc, madc.  The carry is a bit per lane of the
+ * warp: of a difference a - b it is that of a + ~b + 1, so 1 means no borrow, as chains of mixed kinds show on
+ * hardware. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 
-/* d = a + b + carry, where flip makes b its complement; without the carry of before (take) a sum has 0, a difference 1. */
-static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *a, const uint64_t *b, bool take,
-                     uint64_t flip)
+/* d = a + b + carry, where flip makes b its complement; without the carry of before (take) a sum has 0, a difference
+ * 1. */
+static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *a, const uint64_t *b,
+                     bool take, uint64_t flip)
 {
     uint64_t *d = destination(w, in, 0);
     const uint32_t bits = insn_bits(in);

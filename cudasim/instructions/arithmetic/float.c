@@ -1,8 +1,9 @@
-/* f32 and f64 arithmetic (PTX ISA 9.7.3): add, sub, mul, fma, mad, div, rcp, sqrt, abs, neg, min, max, testp, copysign; f32x2.
+/* f32 and f64 arithmetic (PTX ISA 9.7.3): add, sub, mul, fma, mad, div, rcp, sqrt, abs, neg, min, max, testp, copysign;
+ * f32x2.
  *
- * .rn uses the host's arithmetic where it is the same (the machine's threads run in the default mode), all else is exact and
- * rounded once.  f32 results that are NaN are 0x7fffffff; f64 keeps the payload of a NaN operand: of the second before the third
- * before the first, as hardware does, but of the first of div. */
+ * .rn uses the host's arithmetic where it is the same (the machine's threads run in the default mode), all else is
+ * exact and rounded once.  f32 results that are NaN are 0x7fffffff; f64 keeps the payload of a NaN operand: of the
+ * second before the third before the first, as hardware does, but of the first of div. */
 #include "instructions/table/families.h"
 #include "real.h"
 
@@ -56,7 +57,8 @@ static uint64_t saturate32(uint64_t bits)
 
 static uint64_t nearest32(enum operation operation, uint64_t a, uint64_t b, uint64_t c, bool ftz)
 {
-    const float x = bits_f32(ftz ? flush32(a) : a), y = bits_f32(ftz ? flush32(b) : b), z = bits_f32(ftz ? flush32(c) : c);
+    const float x = bits_f32(ftz ? flush32(a) : a), y = bits_f32(ftz ? flush32(b) : b),
+                z = bits_f32(ftz ? flush32(c) : c);
     switch (operation) {
     case ADD: return finish32(x + y, ftz);
     case SUB: return finish32(x - y, ftz);
@@ -73,7 +75,8 @@ static uint64_t compute32(const struct insn *in, enum operation operation, uint6
     uint64_t d;
     if (in->rounding > ROUND_RN) d = rounded(&real_f32, operation, a, b, c, (enum rounding)in->rounding, ftz);
     else d = nearest32(operation, a, b, c, ftz);
-    if (ftz && in->rounding <= ROUND_RN && perhaps_rounded_up(d)) d = rounded(&real_f32, operation, a, b, c, ROUND_RN, true);
+    if (ftz && in->rounding <= ROUND_RN && perhaps_rounded_up(d))
+        d = rounded(&real_f32, operation, a, b, c, ROUND_RN, true);
     return (in->flags & FLAG_SAT) != 0 ? saturate32(d) : d;
 }
 
@@ -97,8 +100,9 @@ static uint64_t compute64(const struct insn *in, enum operation operation, uint6
     if (is_nan64(b)) return b | quiet;
     if (is_nan64(c)) return c | quiet;
     if (is_nan64(a)) return a | quiet;
-    const uint64_t d = in->rounding <= ROUND_RN ? nearest64(operation, a, b, c)
-                                                : rounded(&real_f64, operation, a, b, c, (enum rounding)in->rounding, false);
+    const uint64_t d = in->rounding <= ROUND_RN
+                           ? nearest64(operation, a, b, c)
+                           : rounded(&real_f64, operation, a, b, c, (enum rounding)in->rounding, false);
     return is_nan64(d) ? real_f64.nan : d;
 }
 
@@ -131,7 +135,8 @@ static trap op_sub_x2(struct warp *w, const struct insn *in, uint32_t lanes) { B
 static trap op_mul_x2(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(both(in, MUL, a, b, 0)); }
 static trap op_fma_x2(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(both(in, FMA, a, b, c)); }
 
-/* abs, neg: of the sign bit; .ftz flushes.  On hardware they are additions: NaN is 0x7fffffff, or, of f64, quiet with its sign. */
+/* abs, neg: of the sign bit; .ftz flushes.  On hardware they are additions: NaN is 0x7fffffff, or, of f64, quiet with
+ * its sign. */
 static uint64_t sign_of(const struct insn *in) { return in->type[0] == T_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31; }
 static uint64_t flushed(const struct insn *in, uint64_t a) { return (in->flags & FLAG_FTZ) != 0 ? flush32(a) : a; }
 static uint64_t signed_as(const struct insn *in, uint64_t a, uint64_t value)
@@ -139,14 +144,23 @@ static uint64_t signed_as(const struct insn *in, uint64_t a, uint64_t value)
     if (in->type[0] == T_F64) return is_nan64(a) ? a | UINT64_C(1) << 51 : value;
     return is_nan32(a) ? real_f32.nan : value;
 }
-static trap op_abs(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(signed_as(in, a, flushed(in, a) & ~sign_of(in))); }
-static trap op_neg(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(signed_as(in, a, flushed(in, a) ^ sign_of(in))); }
+static trap op_abs(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    UNARY(signed_as(in, a, flushed(in, a) & ~sign_of(in)));
+}
+static trap op_neg(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    UNARY(signed_as(in, a, flushed(in, a) ^ sign_of(in)));
+}
 
 /* copysign d, a, b   b with the sign of a */
-static trap op_copysign(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY((b & ~sign_of(in)) | (a & sign_of(in))); }
+static trap op_copysign(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BINARY((b & ~sign_of(in)) | (a & sign_of(in)));
+}
 
-/* min, max: the other operand where one is NaN, NaN where both are or with .NaN; -0 < +0; .xorsign.abs: of magnitudes, sign the
- * xor. */
+/* min, max: the other operand where one is NaN, NaN where both are or with .NaN; -0 < +0; .xorsign.abs: of magnitudes,
+ * sign the xor. */
 static uint64_t pick(const struct insn *in, uint64_t a, uint64_t b, bool largest)
 {
     const bool wide = in->type[0] == T_F64;
@@ -167,8 +181,14 @@ static uint64_t pick(const struct insn *in, uint64_t a, uint64_t b, bool largest
 }
 static trap op_min(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(pick(in, a, b, false)); }
 static trap op_max(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(pick(in, a, b, true)); }
-static trap op_min3(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(pick(in, pick(in, a, b, false), c, false)); }
-static trap op_max3(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(pick(in, pick(in, a, b, true), c, true)); }
+static trap op_min3(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    TERNARY(pick(in, pick(in, a, b, false), c, false));
+}
+static trap op_max3(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    TERNARY(pick(in, pick(in, a, b, true), c, true));
+}
 
 /* testp.what p, a   Zero counts as normal. */
 enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL };
@@ -195,8 +215,8 @@ static trap op_testp(struct warp *w, const struct insn *in, uint32_t lanes)
 #define RND "{.rn|.rz|.rm|.rp}"
 #define RND_MUST "(.rn|.rz|.rm|.rp)"
 static const struct row rows[] = {
-    { "testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal).$1", "f32 f64", "P s:1", 20, "", 0, op_testp, NULL,
-      "9.7.3.1 testp" },
+    { "testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal).$1", "f32 f64", "P s:1", 20, "", 0, op_testp,
+      NULL, "9.7.3.1 testp" },
     { "copysign.$1", "f32 f64", "d:1 s:1 s:1", 20, "", 0, op_copysign, NULL, "9.7.3.2 copysign" },
     { "add" RND "{.ftz}{.sat}.$1", "f32", "d:1 s:1 s:1", 10, "", 0, op_add, NULL, "9.7.3.3 add" },
     { "add" RND ".$1", "f64", "d:1 s:1 s:1", 10, "", 0, op_add, NULL, "9.7.3.3 add" },

@@ -28,15 +28,16 @@ static uint64_t limit(const struct insn *in, uint64_t d, uint64_t one, uint64_t 
     return d;
 }
 
-static uint64_t one_half(const struct insn *in, enum operation operation, const struct real_format *f, uint64_t a, uint64_t b,
-                         uint64_t c)
+static uint64_t one_half(const struct insn *in, enum operation operation, const struct real_format *f, uint64_t a,
+                         uint64_t b, uint64_t c)
 {
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
     const uint64_t infinity = bits_mask(f->exponent_bits) << f->mantissa_bits, one = f == &real_f16 ? 0x3c00 : 0x3f80;
     if (operation <= NEG && operation >= ABS && (a & 0x7fff) > infinity) return f->nan;
     if (operation == ABS) return (ftz ? flush16(a) : a) & 0x7fff;
     if (operation == NEG) return (ftz ? flush16(a) : a) ^ 0x8000;
-    if (operation >= MIN) return nan_or_pick(in, ftz ? flush16(a) : a, ftz ? flush16(b) : b, infinity, operation == MAX);
+    if (operation >= MIN)
+        return nan_or_pick(in, ftz ? flush16(a) : a, ftz ? flush16(b) : b, infinity, operation == MAX);
     const struct real x = real_unpack(f, a, ftz);
     struct real y = real_unpack(f, b, ftz), r;
     if (operation == SUB) y.negative = !y.negative;

@@ -1,4 +1,5 @@
-/* Integer arithmetic (PTX ISA 9.7.1): add, sub, mul, mad, mul24, sad, div, rem, abs, neg, min, max, popc, clz, bfind, fns, brev. */
+/* Integer arithmetic (PTX ISA 9.7.1): add, sub, mul, mad, mul24, sad, div, rem, abs, neg, min, max, popc, clz, bfind,
+ * fns, brev. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 
@@ -9,7 +10,10 @@
 static trap op_add(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a + b); }
 static trap op_sub(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a - b); }
 
-static uint64_t saturate_s32(int64_t x) { return (uint64_t)(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x); }
+static uint64_t saturate_s32(int64_t x)
+{
+    return (uint64_t)(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x);
+}
 static trap op_add_sat(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     BINARY(saturate_s32(sign_extend(a, 32) + sign_extend(b, 32)));
@@ -27,8 +31,16 @@ static uint64_t high_s(uint64_t a, uint64_t b, uint32_t bits) { return (uint64_t
 static trap op_mul_hi_u(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(high_u(a, b, bits)); }
 static trap op_mul_hi_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(high_s(a, b, bits)); }
 static trap op_mad_lo(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(a * b + c); }
-static trap op_mad_hi_u(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; TERNARY(high_u(a, b, bits) + c); }
-static trap op_mad_hi_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; TERNARY(high_s(a, b, bits) + c); }
+static trap op_mad_hi_u(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BITS;
+    TERNARY(high_u(a, b, bits) + c);
+}
+static trap op_mad_hi_s(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BITS;
+    TERNARY(high_s(a, b, bits) + c);
+}
 static trap op_mad_hi_sat(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     BITS;
@@ -72,10 +84,22 @@ static int64_t product24(uint64_t a, uint64_t b, bool is_signed)
 }
 static trap op_mul24_lo_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(product24(a, b, false)); }
 static trap op_mul24_lo_s(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(product24(a, b, true)); }
-static trap op_mul24_hi_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(product24(a, b, false) >> 16); }
-static trap op_mul24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(product24(a, b, true) >> 16); }
-static trap op_mad24_lo_u(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY((uint64_t)product24(a, b, false) + c); }
-static trap op_mad24_lo_s(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY((uint64_t)product24(a, b, true) + c); }
+static trap op_mul24_hi_u(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BINARY(product24(a, b, false) >> 16);
+}
+static trap op_mul24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BINARY(product24(a, b, true) >> 16);
+}
+static trap op_mad24_lo_u(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    TERNARY((uint64_t)product24(a, b, false) + c);
+}
+static trap op_mad24_lo_s(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    TERNARY((uint64_t)product24(a, b, true) + c);
+}
 static trap op_mad24_hi_u(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     TERNARY((uint64_t)(product24(a, b, false) >> 16) + c);
@@ -87,10 +111,17 @@ static trap op_mad24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes)
 
 /* sad d, a, b, c   d = c + |a - b|. */
 static trap op_sad_u(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(c + (a < b ? b - a : a - b)); }
-static trap op_sad_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; TERNARY(c + (S(a) < S(b) ? b - a : a - b)); }
+static trap op_sad_s(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BITS;
+    TERNARY(c + (S(a) < S(b) ? b - a : a - b));
+}
 
 /* div, rem d, a, b   Division by zero gives what the hardware gives: all ones.  The manual leaves it open. */
-static uint64_t divide_s(int64_t a, int64_t b) { return b == 0 ? UINT64_MAX : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b); }
+static uint64_t divide_s(int64_t a, int64_t b)
+{
+    return b == 0 ? UINT64_MAX : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b);
+}
 static uint64_t remainder_s(int64_t a, int64_t b) { return b == 0 ? UINT64_MAX : b == -1 ? 0 : (uint64_t)(a % b); }
 static trap op_div_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(b == 0 ? UINT64_MAX : a / b); }
 static trap op_div_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(divide_s(S(a), S(b))); }
@@ -117,7 +148,8 @@ static trap op_max_s_relu(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 /* Both halves of a word, each with f. */
-#define HALVES(expression) ((expression(a & 0xffff, b & 0xffff) & 0xffff) | (expression(a >> 16, b >> 16) & 0xffff) << 16)
+#define HALVES(expression) \
+    ((expression(a & 0xffff, b & 0xffff) & 0xffff) | (expression(a >> 16, b >> 16) & 0xffff) << 16)
 static uint64_t half_add(uint64_t a, uint64_t b) { return a + b; }
 static uint64_t half_min_u(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static uint64_t half_max_u(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -156,8 +188,8 @@ static uint64_t reverse(uint64_t a, uint32_t bits)
 }
 static trap op_brev(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; UNARY(reverse(a, bits)); }
 
-/* bfind d, a   position of the highest one (of a signed negative number: the highest zero), 0xffffffff if there is none;
- * .shiftamt: how far it is from the top. */
+/* bfind d, a   position of the highest one (of a signed negative number: the highest zero), 0xffffffff if there is
+ * none; .shiftamt: how far it is from the top. */
 static trap op_bfind(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     BITS;
@@ -172,9 +204,9 @@ static trap op_bfind(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* fns.b32 d, mask, base, offset   the position of the offset-th one counted from base (upwards, or downwards where negative);
- * offset 0: base itself if its bit is set.  0xffffffff where there is none; hardware gives 0 for the offset that has no
- * negative. */
+/* fns.b32 d, mask, base, offset   the position of the offset-th one counted from base (upwards, or downwards where
+ * negative); offset 0: base itself if its bit is set.  0xffffffff where there is none; hardware gives 0 for the offset
+ * that has no negative. */
 static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
 {
     if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;

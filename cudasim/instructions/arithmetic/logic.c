@@ -91,7 +91,8 @@ static const char *prepare_shr(struct module *module, struct insn *in)
     return NULL;
 }
 
-/* shf.l d, a, b, c   the upper word of (b:a) << c; shf.r the lower word of (b:a) >> c.  .clamp: c at most 32; .wrap: c modulo
+/* shf.l d, a, b, c   the upper word of (b:a) << c; shf.r the lower word of (b:a) >> c.  .clamp: c at most 32; .wrap: c
+ * modulo
  * 32. */
 static uint32_t amount(uint64_t c, bool wrap) { return wrap ? (uint32_t)c & 31 : (uint32_t)c > 32 ? 32 : (uint32_t)c; }
 static trap op_shf_l(struct warp *w, const struct insn *in, uint32_t lanes)
@@ -112,7 +113,8 @@ static const char *prepare_shf(struct module *module, struct insn *in)
     return NULL;
 }
 
-/* Positions and lengths of fields: the low 8 bits for 32-bit fields; on hardware 64-bit fields are made of shifts that take all
+/* Positions and lengths of fields: the low 8 bits for 32-bit fields; on hardware 64-bit fields are made of shifts that
+ * take all
  * 32. */
 static uint32_t field_number(uint64_t value, uint32_t bits)
 {
@@ -120,7 +122,8 @@ static uint32_t field_number(uint64_t value, uint32_t bits)
     return bits == 32 ? number & 255 : number > 255 ? 255 : number;
 }
 
-/* bfe d, a, b, c   c bits of a from bit b on; signed: the field's top bit (or a's, where the field ends above) extends. */
+/* bfe d, a, b, c   c bits of a from bit b on; signed: the field's top bit (or a's, where the field ends above)
+ * extends. */
 static uint64_t bfe(uint64_t a, uint64_t b, uint64_t c, uint32_t bits, bool is_signed)
 {
     const uint32_t position = field_number(b, bits), length = field_number(c, bits), msb = bits - 1;
@@ -150,7 +153,8 @@ static trap op_bfi(struct warp *w, const struct insn *in, uint32_t lanes)
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = source(w, in, 3), *n = source(w, in, 4);
     FOR_LANES(l, lanes) {
         const uint32_t position = field_number(c[l], bits), length = field_number(n[l], bits);
-        const uint64_t field = position >= bits || length == 0 ? 0 : bits_mask(length > 64 ? 64 : length) << position & in->mask;
+        const uint64_t field =
+            position >= bits || length == 0 ? 0 : bits_mask(length > 64 ? 64 : length) << position & in->mask;
         d[l] = (b[l] & ~field) | (position >= bits ? 0 : a[l] << position & field);
     }
     return TRAP_NONE;
@@ -210,7 +214,8 @@ static trap op_prmt(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = source(w, in, 3);
     const uint32_t mode = in->choice[0];
-    FOR_LANES(l, lanes) d[l] = permute(a[l], b[l], mode == 0 ? (uint32_t)c[l] : prmt_modes[mode - 1].selectors[c[l] & 3]);
+    FOR_LANES(l, lanes)
+        d[l] = permute(a[l], b[l], mode == 0 ? (uint32_t)c[l] : prmt_modes[mode - 1].selectors[c[l] & 3]);
     return TRAP_NONE;
 }
 
@@ -259,7 +264,8 @@ static const struct row rows[] = {
     { "lop3.$1", "b32", "d:1 s:1 s:1 s:1 i:u32", 43, "", 0, op_lop3, NULL, "9.7.8.6 lop3" },
     { "lop3(.or|.and).$1", "b32", "d_:1 &P s:1 s:1 s:1 i:u32 p", 82, "sm_70+", 0, op_lop3_pred, NULL, "9.7.8.6 lop3" },
     { "shl.$1", "b16 b32 b64", "d:1 s:1 s:u32", 10, "", 0, op_shift, prepare_shl, "9.7.8.8 shl" },
-    { "shr.$1", "b16 b32 b64 u16 u32 u64 s16 s32 s64", "d:1 s:1 s:u32", 10, "", 0, op_shift, prepare_shr, "9.7.8.9 shr" },
+    { "shr.$1", "b16 b32 b64 u16 u32 u64 s16 s32 s64", "d:1 s:1 s:u32", 10, "", 0, op_shift, prepare_shr,
+      "9.7.8.9 shr" },
     { "shf.l(.clamp|.wrap).b32", NULL, "d:b32 s:b32 s:b32 s:u32", 31, "", 0, op_shf_l, prepare_shf, "9.7.8.7 shf" },
     { "shf.r(.clamp|.wrap).b32", NULL, "d:b32 s:b32 s:b32 s:u32", 31, "", 0, op_shf_r, prepare_shf, "9.7.8.7 shf" },
     { "bfe.$1", "u32 u64 s32 s64", "d:1 s:1 s:u32 s:u32", 20, "", 0, op_bfe, NULL, "9.7.1.19 bfe" },
@@ -267,8 +273,10 @@ static const struct row rows[] = {
     { "szext(.clamp|.wrap).$1", "u32 s32", "d:1 s:1 s:u32", 76, "sm_70+", 0, op_szext, NULL, "9.7.1.21 szext" },
     { "bmsk(.clamp|.wrap).b32", NULL, "d:b32 s:u32 s:u32", 76, "sm_70+", 0, op_bmsk, NULL, "9.7.1.22 bmsk" },
     { "dp4a.$1.$2", "u32 s32; u32 s32", "d:b32 s:b32 s:b32 s:b32", 50, "sm_61+", 0, op_dp4a, NULL, "9.7.1.23 dp4a" },
-    { "dp2a(.lo|.hi).$1.$2", "u32 s32; u32 s32", "d:b32 s:b32 s:b32 s:b32", 50, "sm_61+", 0, op_dp2a, NULL, "9.7.1.24 dp2a" },
-    { "prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}", NULL, "d:b32 s:b32 s:b32 s:b32", 20, "", 0, op_prmt, NULL, "9.7.9.7 prmt" },
+    { "dp2a(.lo|.hi).$1.$2", "u32 s32; u32 s32", "d:b32 s:b32 s:b32 s:b32", 50, "sm_61+", 0, op_dp2a, NULL,
+      "9.7.1.24 dp2a" },
+    { "prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}", NULL, "d:b32 s:b32 s:b32 s:b32", 20, "", 0, op_prmt, NULL,
+      "9.7.9.7 prmt" },
 };
 
 const struct family family_logic = FAMILY("logic, shifts, bit fields", rows);

@@ -48,9 +48,12 @@ static trap op_fma(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 static const struct row rows[] = {
-    { "add{.rn|.rz|.rm|.rp}{.sat}.f32.$1", "f16 bf16", "d:f32 s:1 s:f32", 86, "sm_100+", 0, op_add, NULL, "9.7.5.1 add" },
-    { "sub{.rn|.rz|.rm|.rp}{.sat}.f32.$1", "f16 bf16", "d:f32 s:1 s:f32", 86, "sm_100+", 0, op_sub, NULL, "9.7.5.2 sub" },
-    { "fma(.rn|.rz|.rm|.rp){.sat}.f32.$1", "f16 bf16", "d:f32 s:1 s:1 s:f32", 86, "sm_100+", 0, op_fma, NULL, "9.7.5.3 fma" },
+    { "add{.rn|.rz|.rm|.rp}{.sat}.f32.$1", "f16 bf16", "d:f32 s:1 s:f32", 86, "sm_100+", 0, op_add, NULL,
+      "9.7.5.1 add" },
+    { "sub{.rn|.rz|.rm|.rp}{.sat}.f32.$1", "f16 bf16", "d:f32 s:1 s:f32", 86, "sm_100+", 0, op_sub, NULL,
+      "9.7.5.2 sub" },
+    { "fma(.rn|.rz|.rm|.rp){.sat}.f32.$1", "f16 bf16", "d:f32 s:1 s:1 s:f32", 86, "sm_100+", 0, op_fma, NULL,
+      "9.7.5.3 fma" },
 };
 
 const struct family family_mixed_precision = FAMILY("mixed precision", rows);

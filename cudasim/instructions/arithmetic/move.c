@@ -121,7 +121,8 @@ static bool in_const(const struct warp *w, uint64_t a)
 static bool is_in(enum space space, const struct warp *w, uint64_t a)
 {
     switch (space) {
-    case SPACE_SHARED: return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT == w->cta->rank;
+    case SPACE_SHARED:
+        return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT == w->cta->rank;
     case SPACE_SHARED_CLUSTER:
         return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT < w->cta->cluster->ctas;
     case SPACE_LOCAL: return a - LOCAL_WINDOW < WINDOW_BYTES;
@@ -149,7 +150,8 @@ static trap op_mapa(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) {
         const uint64_t offset = a[l] - window;
         if (offset > UINT32_MAX)
-            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps 0x%llx, which is no shared address", (unsigned long long)a[l]);
+            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps 0x%llx, which is no shared address",
+                              (unsigned long long)a[l]);
         if ((uint32_t)b[l] >= w->cta->cluster->ctas)
             return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps to CTA rank %u of a cluster of %u", (uint32_t)b[l],
                               w->cta->cluster->ctas);
@@ -208,15 +210,16 @@ static const struct row rows[] = {
     VECTOR_MOVES("b64", "b32", "2"),
     VECTOR_MOVES("b64", "b16", "4"),
     VECTOR_MOVES("b128", "b64", "2"),
-    { "cvta(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0,
-      op_cvta, prepare_entry, "9.7.9.20 cvta" },
-    { "cvta.to(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0,
-      op_cvta_to, prepare_entry, "9.7.9.20 cvta" },
-    { "isspacep(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry)", NULL, "P s:u64", 20, "", 0,
-      op_isspacep, prepare_entry, "9.7.9.19 isspacep" },
+    { "cvta(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20,
+      "", 0, op_cvta, prepare_entry, "9.7.9.20 cvta" },
+    { "cvta.to(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1",
+      20, "", 0, op_cvta_to, prepare_entry, "9.7.9.20 cvta" },
+    { "isspacep(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry)", NULL, "P s:u64", 20,
+      "", 0, op_isspacep, prepare_entry, "9.7.9.19 isspacep" },
     { "mapa.shared::cluster.$1", "u32", "d:1 s:1 s:u32", 78, "sm_90+", 0, op_mapa, NULL, "9.7.9.23 mapa" },
     { "mapa.$1", "u64", "d:1 s:1 s:u32", 78, "sm_90+", 0, op_mapa, NULL, "9.7.9.23 mapa" },
-    { "getctarank.shared::cluster.$1", "u32", "d:u32 s:1", 78, "sm_90+", 0, op_getctarank, NULL, "9.7.9.24 getctarank" },
+    { "getctarank.shared::cluster.$1", "u32", "d:u32 s:1", 78, "sm_90+", 0, op_getctarank, NULL,
+      "9.7.9.24 getctarank" },
     { "getctarank.$1", "u64", "d:u32 s:1", 78, "sm_90+", 0, op_getctarank, NULL, "9.7.9.24 getctarank" },
 };
 

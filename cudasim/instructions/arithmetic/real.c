@@ -77,13 +77,16 @@ static uint128 round_shift(uint128 magnitude, int shift, bool sticky, bool negat
 static uint64_t overflow(const struct real_format *f, bool negative, enum rounding rounding)
 {
     const uint64_t infinity = bits_mask(f->exponent_bits) << f->mantissa_bits;
-    const bool to_largest = rounding == ROUND_RZ || (rounding == ROUND_RM && !negative) || (rounding == ROUND_RP && negative);
+    const bool to_largest =
+        rounding == ROUND_RZ || (rounding == ROUND_RM && !negative) || (rounding == ROUND_RP && negative);
     return to_largest ? infinity - 1 : infinity;
 }
 
-/* Whether a number with leading bit `top`, rounded as if exponents had no lower end, becomes 2^lowest.  If not, it is subnormal,
- * and hardware flushes it although it may round to the smallest normal number on the grid of the subnormal ones. */
-static bool rounds_up_to(const struct real_format *f, const struct real *x, int32_t top, int32_t lowest, enum rounding rounding)
+/* Whether a number with leading bit `top`, rounded as if exponents had no lower end, becomes 2^lowest.  If not, it is
+ * subnormal, and hardware flushes it although it may round to the smallest normal number on the grid of the subnormal
+ * ones. */
+static bool rounds_up_to(const struct real_format *f, const struct real *x, int32_t top, int32_t lowest,
+                         enum rounding rounding)
 {
     if (top != lowest - 1) return false;
     return round_shift(x->magnitude, top - f->mantissa_bits - x->exponent, x->sticky, x->negative, rounding) >>
@@ -108,7 +111,10 @@ uint64_t real_pack(const struct real_format *f, const struct real *x, enum round
     return sign | (uint64_t)(top + bias_of(f)) << f->mantissa_bits | ((uint64_t)kept & bits_mask(f->mantissa_bits));
 }
 
-static struct real special(enum real_kind kind, bool negative) { return (struct real){ .kind = kind, .negative = negative }; }
+static struct real special(enum real_kind kind, bool negative)
+{
+    return (struct real){ .kind = kind, .negative = negative };
+}
 
 /* Both magnitudes on one exponent; the larger number keeps all its bits. */
 static struct real add_finite(struct real a, struct real b, enum rounding rounding)
@@ -142,7 +148,8 @@ static struct real add_finite(struct real a, struct real b, enum rounding roundi
 struct real real_add(const struct real *a, const struct real *b, enum rounding rounding)
 {
     if (a->kind == REAL_NAN || b->kind == REAL_NAN) return special(REAL_NAN, false);
-    if (a->kind == REAL_INFINITE) return b->kind == REAL_INFINITE && a->negative != b->negative ? special(REAL_NAN, false) : *a;
+    if (a->kind == REAL_INFINITE)
+        return b->kind == REAL_INFINITE && a->negative != b->negative ? special(REAL_NAN, false) : *a;
     if (b->kind == REAL_INFINITE) return *b;
     if (a->kind == REAL_ZERO && b->kind == REAL_ZERO)
         return special(REAL_ZERO, a->negative == b->negative ? a->negative : rounding == ROUND_RM);
@@ -156,10 +163,12 @@ struct real real_multiply(const struct real *a, const struct real *b)
     const bool negative = a->negative != b->negative;
     if (a->kind == REAL_NAN || b->kind == REAL_NAN) return special(REAL_NAN, false);
     if (a->kind == REAL_INFINITE || b->kind == REAL_INFINITE)
-        return a->kind == REAL_ZERO || b->kind == REAL_ZERO ? special(REAL_NAN, false) : special(REAL_INFINITE, negative);
+        return a->kind == REAL_ZERO || b->kind == REAL_ZERO ? special(REAL_NAN, false)
+                                                            : special(REAL_INFINITE, negative);
     if (a->kind == REAL_ZERO || b->kind == REAL_ZERO) return special(REAL_ZERO, negative);
     return (struct real){
-        .kind = REAL_FINITE, .negative = negative, .exponent = a->exponent + b->exponent, .magnitude = a->magnitude * b->magnitude
+        .kind = REAL_FINITE, .negative = negative, .exponent = a->exponent + b->exponent,
+        .magnitude = a->magnitude * b->magnitude
     };
 }
 
@@ -167,7 +176,8 @@ struct real real_divide(const struct real *a, const struct real *b)
 {
     const bool negative = a->negative != b->negative;
     if (a->kind == REAL_NAN || b->kind == REAL_NAN) return special(REAL_NAN, false);
-    if (a->kind == REAL_INFINITE) return b->kind == REAL_INFINITE ? special(REAL_NAN, false) : special(REAL_INFINITE, negative);
+    if (a->kind == REAL_INFINITE)
+        return b->kind == REAL_INFINITE ? special(REAL_NAN, false) : special(REAL_INFINITE, negative);
     if (b->kind == REAL_INFINITE) return special(REAL_ZERO, negative);
     if (b->kind == REAL_ZERO) return a->kind == REAL_ZERO ? special(REAL_NAN, false) : special(REAL_INFINITE, negative);
     if (a->kind == REAL_ZERO) return special(REAL_ZERO, negative);
@@ -193,14 +203,16 @@ struct real real_square_root(const struct real *a)
     int up = 124 - (width(a->magnitude) - 1);
     if (((a->exponent - up) & 1) != 0) up--;
     const uint128 x = a->magnitude << up, root = integer_root(x);
-    return (struct real){ .kind = REAL_FINITE, .exponent = (a->exponent - up) / 2, .magnitude = root, .sticky = root * root != x };
+    return (struct real){ .kind = REAL_FINITE, .exponent = (a->exponent - up) / 2, .magnitude = root,
+                          .sticky = root * root != x };
 }
 
 uint64_t real_to_integer(const struct real *x, enum rounding rounding, uint32_t bits, bool is_signed, uint64_t nan)
 {
     if (x->kind == REAL_NAN) return nan;
     if (x->kind == REAL_ZERO) return 0;
-    const uint64_t lowest = is_signed ? UINT64_C(1) << (bits - 1) : 0, highest = is_signed ? lowest - 1 : bits_mask(bits);
+    const uint64_t lowest = is_signed ? UINT64_C(1) << (bits - 1) : 0,
+                   highest = is_signed ? lowest - 1 : bits_mask(bits);
     if (x->kind == REAL_INFINITE || x->exponent + width(x->magnitude) > 66) return x->negative ? lowest : highest;
     const uint128 magnitude = round_shift(x->magnitude, -x->exponent, x->sticky, x->negative, rounding);
     if (x->negative) {
@@ -215,7 +227,8 @@ struct real real_from_integer(uint64_t value, uint32_t bits, bool is_signed)
     const int64_t extended = is_signed ? sign_extend(value, bits) : 0;
     const bool negative = extended < 0;
     const uint64_t magnitude = negative ? 0 - (uint64_t)extended : value & bits_mask(bits);
-    return (struct real){ .kind = magnitude == 0 ? REAL_ZERO : REAL_FINITE, .negative = negative, .magnitude = magnitude };
+    return (struct real){ .kind = magnitude == 0 ? REAL_ZERO : REAL_FINITE, .negative = negative,
+                          .magnitude = magnitude };
 }
 
 struct real real_round_integral(const struct real *x, enum rounding rounding)

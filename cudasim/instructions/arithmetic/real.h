@@ -1,5 +1,5 @@
-/* Exact arithmetic on binary floating-point numbers of any of PTX's formats, rounded once, in any rounding mode, with or without
- * flushing of subnormals.  Independent of the host's floating-point mode. */
+/* Exact arithmetic on binary floating-point numbers of any of PTX's formats, rounded once, in any rounding mode, with
+ * or without flushing of subnormals.  Independent of the host's floating-point mode. */
 #ifndef CUDASIM_INSTRUCTIONS_ARITHMETIC_REAL_H
 #define CUDASIM_INSTRUCTIONS_ARITHMETIC_REAL_H
 
@@ -11,7 +11,8 @@ struct real_format {
     uint64_t nan;                         /* what operations give */
 };
 extern const struct real_format real_f16, real_bf16, real_f32, real_f64, real_tf32;
-const struct real_format *real_format_of(enum ptx_type type);      /* f16, bf16, f32, f64 (and their x2), tf32; else NULL */
+const struct real_format *real_format_of(enum ptx_type type);      /* f16, bf16, f32, f64 (and their x2), tf32; else
+                                                                      NULL */
 
 enum real_kind { REAL_ZERO, REAL_FINITE, REAL_INFINITE, REAL_NAN };
 
@@ -56,6 +57,9 @@ static inline uint64_t f64_bits(double value)
 static inline bool is_nan32(uint64_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 static inline bool is_nan64(uint64_t bits) { return (bits & INT64_MAX) > UINT64_C(0x7ff0000000000000); }
 /* Subnormals become zeros of their sign. */
-static inline uint64_t flush32(uint64_t bits) { return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits & UINT32_MAX; }
+static inline uint64_t flush32(uint64_t bits)
+{
+    return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits & UINT32_MAX;
+}
 
 #endif

@@ -19,7 +19,8 @@ static int32_t least_exponent(const struct small_format *f) { return 2 - (1 << (
 
 struct real small_decode(const struct small_format *f, uint32_t code)
 {
-    const uint32_t magnitude = code & (bits_mask(small_bits(f) - 1) & UINT32_MAX), exponent = magnitude >> f->mantissa_bits;
+    const uint32_t magnitude = code & (bits_mask(small_bits(f) - 1) & UINT32_MAX),
+                   exponent = magnitude >> f->mantissa_bits;
     struct real x = { .negative = (code >> (small_bits(f) - 1) & 1) != 0, .kind = REAL_FINITE };
     if (magnitude > f->largest) x.kind = f == &e5m2 && magnitude == 0x7c ? REAL_INFINITE : REAL_NAN;
     else if (magnitude == 0) x.kind = REAL_ZERO;
@@ -41,7 +42,8 @@ static uint32_t round_nearest(uint128 magnitude, int32_t shift)
 {
     if (shift <= 0) return (uint32_t)(magnitude << -shift);
     if (shift > 127) return 0;
-    const uint128 result = magnitude >> shift, rest = magnitude & (((uint128)1 << shift) - 1), half = (uint128)1 << (shift - 1);
+    const uint128 result = magnitude >> shift, rest = magnitude & (((uint128)1 << shift) - 1),
+                  half = (uint128)1 << (shift - 1);
     return (uint32_t)result + (rest > half || (rest == half && (result & 1) != 0));
 }
 
@@ -51,7 +53,8 @@ uint32_t small_encode(const struct small_format *f, const struct real *x)
     if (x->kind == REAL_NAN) return f->nan;
     if (x->kind == REAL_ZERO) return sign;
     if (x->kind == REAL_INFINITE) return sign | f->largest;
-    const int32_t least = least_exponent(f), own = x->exponent + width_of(x->magnitude) - 1, exponent = own < least ? least : own;
+    const int32_t least = least_exponent(f), own = x->exponent + width_of(x->magnitude) - 1,
+                  exponent = own < least ? least : own;
     if (exponent - least > 1 << f->exponent_bits) return sign | f->largest;
     const uint32_t code = ((uint32_t)(exponent - least) << f->mantissa_bits) +
                           round_nearest(x->magnitude, exponent - f->mantissa_bits - x->exponent);

@@ -34,11 +34,12 @@ static struct bulk operands(struct warp *w, const struct insn *in, uint32_t lane
 static trap check_alignment(const struct bulk *b)
 {
     if (b->size == 0 || b->size % 16 != 0)
-        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "moves %u bytes; the size is a multiple of 16, and not 0",
-                          b->size);
+        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL,
+                          "moves %u bytes; the size is a multiple of 16, and not 0", b->size);
     if (b->to % 16 != 0 || b->from % 16 != 0)
         return warp_fault(b->warp, b->in, b->lane, REPORT_MISALIGNED, "%s address 0x%llx, which is no multiple of 16",
-                          b->to % 16 != 0 ? "writes to" : "reads from", (unsigned long long)(b->to % 16 != 0 ? b->to : b->from));
+                          b->to % 16 != 0 ? "writes to" : "reads from",
+                          (unsigned long long)(b->to % 16 != 0 ? b->to : b->from));
     return TRAP_NONE;
 }
 
@@ -90,7 +91,8 @@ static trap load(const struct bulk *b)
     uint8_t *host;
     struct tma_barrier barrier;
     trap t = check_alignment(b);
-    if (t == TRAP_NONE) t = tma_shared(b->warp, b->in, b->lane, b->to, b->size, b->in->space == SPACE_SHARED_CLUSTER, &to, &offset);
+    if (t == TRAP_NONE)
+        t = tma_shared(b->warp, b->in, b->lane, b->to, b->size, b->in->space == SPACE_SHARED_CLUSTER, &to, &offset);
     if (t == TRAP_NONE) t = tma_global(b->warp, b->in, b->lane, b->from, b->size, 0, false, &host);
     if (t == TRAP_NONE) t = find_barrier(b, 3, to, &barrier);
     if (t != TRAP_NONE) return t;
@@ -101,7 +103,8 @@ static trap load(const struct bulk *b)
     return t;
 }
 
-/* cp.async.bulk.shared.global [to], [from], size, [mbar]   copies; complete_tx of size on mbar; to each CTA of a mask */
+/* cp.async.bulk.shared.global [to], [from], size, [mbar]   copies; complete_tx of size on mbar; to each CTA of a
+ * mask */
 static trap op_load(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     trap t = TRAP_NONE;
@@ -126,7 +129,8 @@ static trap exchange(const struct bulk *b)
     if (t != TRAP_NONE) return t;
     if (to == from && b->in->detail == BULK_COPY)
         return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL,
-                          "copies to the CTA's own shared memory; the destination has to be that of another CTA of the cluster");
+                          "copies to the CTA's own shared memory; the destination has to be that of another CTA of the "
+                          "cluster");
     struct tma_plan plan;
     if (!make_rows(b, from_offset, 0, NULL, &plan)) return no_memory(b);
     plan.combine = bulk_combine_of(b->in, &plan.kind);
@@ -135,7 +139,8 @@ static trap exchange(const struct bulk *b)
     return t;
 }
 
-/* cp.async.bulk.shared::cluster.shared::cta [to], [from], size, [mbar]   copies or reduces into another CTA's shared memory */
+/* cp.async.bulk.shared::cluster.shared::cta [to], [from], size, [mbar]   copies or reduces into another CTA's shared
+ * memory */
 static trap op_exchange(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     trap t = TRAP_NONE;
@@ -169,7 +174,8 @@ static trap store(const struct bulk *b)
     return t;
 }
 
-/* cp.async.bulk.global.shared::cta [to], [from], size   copies (of each 16 bytes those of a mask) or reduces; in the bulk group */
+/* cp.async.bulk.global.shared::cta [to], [from], size   copies (of each 16 bytes those of a mask) or reduces; in the
+ * bulk group */
 static trap op_store(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     trap t = TRAP_NONE;
@@ -189,7 +195,8 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) {
         const uint32_t size = (uint32_t)source(w, in, 1)[l];
         if (size % 16 != 0 || from[l] % 16 != 0)
-            return warp_fault(w, in, l, REPORT_MISALIGNED, "names %u bytes at 0x%llx; address and size are multiples of 16", size,
+            return warp_fault(w, in, l, REPORT_MISALIGNED,
+                              "names %u bytes at 0x%llx; address and size are multiples of 16", size,
                               (unsigned long long)from[l]);
         const trap t = tma_global(w, in, l, from[l], size, 0, false, &host);
         if (t != TRAP_NONE) return t;
@@ -214,8 +221,9 @@ static const char *prepare_copy(struct module *module, struct insn *in)
 {
     (void)module;
     in->detail = BULK_COPY;
-    return insn_has(in, ".multicast::cluster") && in->choice[0] != 0 && in->choice[2] != 0 ? ".multicast::cluster stands twice"
-                                                                                           : NULL;
+    return insn_has(in, ".multicast::cluster") && in->choice[0] != 0 && in->choice[2] != 0
+               ? ".multicast::cluster stands twice"
+               : NULL;
 }
 
 static const char *prepare_reduction(struct module *module, struct insn *in)
@@ -240,26 +248,28 @@ static const char *prepare_wait(struct module *module, struct insn *in)
 #define REDUCE_SECTION "9.7.9.25.4.2 cp.reduce.async.bulk"
 #define TO_CLUSTER(operation, types) \
     { \
-        "cp.reduce.async.bulk.shared::cluster.shared::cta" SIGNAL operation ".$1", types, "a a s:u32 a", 80, "sm_90+", 0, \
-            op_exchange, prepare_reduction, REDUCE_SECTION \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" SIGNAL operation ".$1", types, "a a s:u32 a", 80, "sm_90+", \
+            0, op_exchange, prepare_reduction, REDUCE_SECTION \
     }
 #define TO_GLOBAL(operation, types) \
     { \
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group" HINT operation ".$1", types, "a a s:u32 (.L2::cache_hint)s:b64", 80, \
-            "sm_90+", 0, op_store, prepare_reduction, REDUCE_SECTION \
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group" HINT operation ".$1", types, \
+            "a a s:u32 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_store, prepare_reduction, REDUCE_SECTION \
     }
 
 static const struct row rows[] = {
-    { "cp.async.bulk.shared::cta.global" SIGNAL HINT, NULL, "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64", 86,
-      "sm_90+", 0, op_load, prepare_copy, COPY_SECTION },
-    { "cp.async.bulk.shared::cluster.global" SIGNAL MULTICAST, NULL,
-      "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_load, prepare_copy, COPY_SECTION },
-    { "cp.async.bulk.shared::cluster.shared::cta" SIGNAL, NULL, "a a s:u32 a", 80, "sm_90+", 0, op_exchange, prepare_copy,
+    { "cp.async.bulk.shared::cta.global" SIGNAL HINT, NULL,
+      "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64", 86, "sm_90+", 0, op_load, prepare_copy,
       COPY_SECTION },
-    { "cp.async.bulk.global.shared::cta.bulk_group" HINT, NULL, "a a s:u32 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_store,
+    { "cp.async.bulk.shared::cluster.global" SIGNAL MULTICAST, NULL,
+      "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_load, prepare_copy,
+      COPY_SECTION },
+    { "cp.async.bulk.shared::cluster.shared::cta" SIGNAL, NULL, "a a s:u32 a", 80, "sm_90+", 0, op_exchange,
       prepare_copy, COPY_SECTION },
-    { "cp.async.bulk.global.shared::cta.bulk_group" HINT ".cp_mask", NULL, "a a s:u32 (.L2::cache_hint)s:b64 s:b16", 86, "sm_100+",
-      0, op_store, prepare_copy, COPY_SECTION },
+    { "cp.async.bulk.global.shared::cta.bulk_group" HINT, NULL, "a a s:u32 (.L2::cache_hint)s:b64", 80, "sm_90+", 0,
+      op_store, prepare_copy, COPY_SECTION },
+    { "cp.async.bulk.global.shared::cta.bulk_group" HINT ".cp_mask", NULL, "a a s:u32 (.L2::cache_hint)s:b64 s:b16", 86,
+      "sm_100+", 0, op_store, prepare_copy, COPY_SECTION },
     TO_CLUSTER(".add", "u32 s32 u64"),
     TO_CLUSTER("(.min|.max)", "u32 s32"),
     TO_CLUSTER("(.inc|.dec)", "u32"),
@@ -269,9 +279,10 @@ static const struct row rows[] = {
     TO_GLOBAL("(.min|.max)", "u32 s32 u64 s64 f16 bf16"),
     TO_GLOBAL("(.inc|.dec)", "u32"),
     TO_GLOBAL("(.and|.or|.xor)", "b32 b64"),
-    { "cp.async.bulk.prefetch.L2.global" HINT, NULL, "a s:u32 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_prefetch, NULL,
-      "9.7.9.25.4.3 cp.async.bulk.prefetch" },
-    { "cp.async.bulk.commit_group", NULL, "", 80, "sm_90+", 0, op_commit, NULL, "9.7.9.27.2.1 cp.async.bulk.commit_group" },
+    { "cp.async.bulk.prefetch.L2.global" HINT, NULL, "a s:u32 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_prefetch,
+      NULL, "9.7.9.25.4.3 cp.async.bulk.prefetch" },
+    { "cp.async.bulk.commit_group", NULL, "", 80, "sm_90+", 0, op_commit, NULL,
+      "9.7.9.27.2.1 cp.async.bulk.commit_group" },
     { "cp.async.bulk.wait_group{.read}", NULL, "i:u32", 80, "sm_90+", 0, op_wait, prepare_wait,
       "9.7.9.27.2.2 cp.async.bulk.wait_group" },
 };

@@ -7,7 +7,10 @@
 
 uint64_t bulk_reduction_kind(uint32_t operation, enum ptx_type type) { return 1 + (operation << 8 | (uint32_t)type); }
 
-void bulk_prepare_reduction(struct insn *in) { in->detail = bulk_reduction_kind(reduction_of(in), (enum ptx_type)in->type[0]); }
+void bulk_prepare_reduction(struct insn *in)
+{
+    in->detail = bulk_reduction_kind(reduction_of(in), (enum ptx_type)in->type[0]);
+}
 
 tma_combine *bulk_combine_of(const struct insn *in, uint64_t *kind)
 {

@@ -1,7 +1,8 @@
-/* cp.async (PTX ISA 9.7.9.25.3): copies of 4, 8 or 16 bytes from global to shared memory, their groups, and arrivals at mbarriers.
+/* cp.async (PTX ISA 9.7.9.25.3): copies of 4, 8 or 16 bytes from global to shared memory, their groups, and arrivals at
+ * mbarriers.
  *
- * The copies of one instruction are one operation; a thread's are done in any order.  A copy reads global memory when it
- * completes. */
+ * The copies of one instruction are one operation; a thread's are done in any order.  A copy reads global memory when
+ * it completes. */
 #include "instructions/table/families.h"
 #include "instructions/memory/memory.h"
 #include "machine/async/agent.h"
@@ -69,7 +70,8 @@ static trap valid_bytes(struct warp *w, const struct insn *in, uint32_t lane, co
         return TRAP_NONE;
     }
     if ((uint32_t)value > bytes)
-        return warp_fault(w, in, lane, REPORT_ILLEGAL, "copies %u bytes and names %u of them as source", bytes, (uint32_t)value);
+        return warp_fault(w, in, lane, REPORT_ILLEGAL, "copies %u bytes and names %u of them as source", bytes,
+                          (uint32_t)value);
     *valid = (uint32_t)value;
     return TRAP_NONE;
 }
@@ -80,7 +82,8 @@ static trap find_source(struct warp *w, const struct insn *in, struct copy *o, u
     const uint32_t valid = o->valid[lane];
     if (valid == 0) return TRAP_NONE;
     if (address % o->bytes != 0)
-        return warp_fault(w, in, lane, REPORT_MISALIGNED, "reads %u bytes at address 0x%llx, which is no multiple of %u", valid,
+        return warp_fault(w, in, lane, REPORT_MISALIGNED,
+                          "reads %u bytes at address 0x%llx, which is no multiple of %u", valid,
                           (unsigned long long)address, o->bytes);
     struct access a = { .space = SPACE_GLOBAL, .bytes = valid == o->bytes ? valid : 1, .reads = true, .locates = true };
     a.address[lane] = address;
@@ -115,11 +118,13 @@ static trap prepare_copies(struct warp *w, const struct insn *in, uint32_t lanes
     return TRAP_NONE;
 }
 
-/* cp.async [a], [b], size, valid   shared a = global b, size bytes; those behind `valid` are zero; with a predicate: all of them */
+/* cp.async [a], [b], size, valid   shared a = global b, size bytes; those behind `valid` are zero; with a predicate:
+ * all of them */
 static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct copy *o = calloc(1, sizeof *o);
-    if (o == NULL) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "finds no host memory for its copy");
+    if (o == NULL)
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "finds no host memory for its copy");
     o->operation = (struct agent_operation){ .kind = &copy_kind,
                                              .cluster = w->cta->cluster,
                                              .cta = w->cta,
@@ -148,7 +153,8 @@ static trap op_commit(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* cp.async.wait_group n   until at most the last n groups of the thread are under way; wait_all: until none of its copies is */
+/* cp.async.wait_group n   until at most the last n groups of the thread are under way; wait_all: until none of its
+ * copies is */
 static trap op_wait(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const bool all = in->detail == ALL;
@@ -181,7 +187,8 @@ static trap arrival_step(struct agent_operation *operation, bool *done)
     struct warp *w = operation->warp;
     FOR_LANES(l, o->lanes)
     {
-        async_copy_publish(w, l, o->mark[l], mbarrier_object(o->cta[l], o->offset[l], mbarrier_parity(o->cta[l], o->offset[l])));
+        async_copy_publish(w, l, o->mark[l],
+                           mbarrier_object(o->cta[l], o->offset[l], mbarrier_parity(o->cta[l], o->offset[l])));
         const trap t = mbarrier_arrive_async(w, operation->in, l, o->cta[l], o->offset[l], NULL);
         if (t != TRAP_NONE) return t;
     }
@@ -197,20 +204,22 @@ static const struct agent_kind arrival_kind = { .name = "cp.async.mbarrier.arriv
                                                 .step = arrival_step,
                                                 .complete = arrival_complete };
 
-/* cp.async.mbarrier.arrive [a]   one arrival when all copies of the thread so far have completed; without .noinc the phase under
- * way waits for one arrival more */
+/* cp.async.mbarrier.arrive [a]   one arrival when all copies of the thread so far have completed; without .noinc the
+ * phase under way waits for one arrival more */
 static trap op_arrive(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct copy_arrival *o = calloc(1, sizeof *o);
     if (o == NULL)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "finds no host memory for its arrival");
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES,
+                          "finds no host memory for its arrival");
     uint64_t address[LANES];
     address_lanes(w, &in->operand[0], lanes, address);
     trap t = TRAP_NONE;
     FOR_LANES(l, lanes)
     {
         t = mbarrier_target(w, in, l, (enum space)in->space, true, address[l], &o->cta[l], &o->offset[l]);
-        if (t == TRAP_NONE && in->detail == NO_INCREMENT) t = mbarrier_access_generic(w, in, l, o->cta[l], o->offset[l]);
+        if (t == TRAP_NONE && in->detail == NO_INCREMENT)
+            t = mbarrier_access_generic(w, in, l, o->cta[l], o->offset[l]);
         if (t == TRAP_NONE && in->detail != NO_INCREMENT) t = mbarrier_add_pending(w, in, l, o->cta[l], o->offset[l]);
         if (t != TRAP_NONE) {
             free(o);
@@ -242,9 +251,10 @@ static const char *prepare_copy(struct module *module, struct insn *in)
     const struct operand *valid = &in->operand[3];
     if (valid->kind == OPERAND_CONSTANT && valid->type != T_PRED && (uint64_t)valid->value > bytes)
         return "the source is larger than the copy";
-    if (valid->kind != OPERAND_NONE && valid->type == T_PRED && module->version < 75) return "a predicate here needs PTX 7.5";
-    const bool hints =
-        insn_has(in, ".L2::cache_hint") || insn_has(in, ".L2::64B") || insn_has(in, ".L2::128B") || insn_has(in, ".L2::256B");
+    if (valid->kind != OPERAND_NONE && valid->type == T_PRED && module->version < 75)
+        return "a predicate here needs PTX 7.5";
+    const bool hints = insn_has(in, ".L2::cache_hint") || insn_has(in, ".L2::64B") || insn_has(in, ".L2::128B")
+                       || insn_has(in, ".L2::256B");
     if (hints && module->version < 74) return "hints for the cache need PTX 7.4";
     in->detail = bytes;
     return NULL;
@@ -266,9 +276,9 @@ static const char *prepare_arrive(struct module *module, struct insn *in)
 
 #define COPY     "cp.async(.ca|.cg)(.shared|.shared::cta).global"
 #define PREFETCH "{.L2::64B|.L2::128B|.L2::256B}"
-#define COPIES(hint, operands)                                                                                                     \
-    {                                                                                                                              \
-        COPY hint PREFETCH, NULL, operands, 70, "sm_80+", 0, op_copy, prepare_copy, "9.7.9.25.3.1 cp.async"                        \
+#define COPIES(hint, operands) \
+    { \
+        COPY hint PREFETCH, NULL, operands, 70, "sm_80+", 0, op_copy, prepare_copy, "9.7.9.25.3.1 cp.async" \
     }
 
 static const struct row rows[] = {
@@ -279,7 +289,8 @@ static const struct row rows[] = {
     { "cp.async.commit_group", NULL, "", 70, "sm_80+", 0, op_commit, NULL, "9.7.9.25.3.2 cp.async.commit_group" },
     { "cp.async.wait_group", NULL, "i:u32", 70, "sm_80+", 0, op_wait, NULL, "9.7.9.25.3.3 cp.async.wait_group" },
     { "cp.async.wait_all", NULL, "", 70, "sm_80+", 0, op_wait, prepare_wait_all, "9.7.9.25.3.3 cp.async.wait_all" },
-    { "cp.async.mbarrier.arrive{.noinc}{.shared|.shared::cta}.b64", NULL, "a", 70, "sm_80+", 0, op_arrive, prepare_arrive,
+    { "cp.async.mbarrier.arrive{.noinc}{.shared|.shared::cta}.b64", NULL, "a", 70, "sm_80+", 0, op_arrive,
+      prepare_arrive,
       "9.7.13.15.15 cp.async.mbarrier.arrive" },
 };
 

@@ -1,7 +1,7 @@
 /* Fences (PTX ISA 9.7.13.4): membar, fence, fence.proxy, fence.mbarrier_init.
  *
- * Other clusters see global memory through the host's memory; inside a cluster every access is seen in its order.  What a kernel
- * may rely on is decided by the checks of happens-before, to which each fence is told. */
+ * Other clusters see global memory through the host's memory; inside a cluster every access is seen in its order.  What
+ * a kernel may rely on is decided by the checks of happens-before, to which each fence is told. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/check/checks.h"
@@ -10,7 +10,8 @@
 #include "machine/async/bulk_group.h"
 #include "machine/memory/access.h"
 
-/* fence, membar: what lies before is ordered before what lies behind, where relaxed accesses or arrivals carry it to others */
+/* fence, membar: what lies before is ordered before what lies behind, where relaxed accesses or arrivals carry it to
+ * others */
 static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)in;
@@ -19,7 +20,8 @@ static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* fence.proxy.async: accesses of the generic proxy before it and of the async proxy behind it, and the other way round */
+/* fence.proxy.async: accesses of the generic proxy before it and of the async proxy behind it, and the other way
+ * round */
 static trap op_proxy_async(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)in;
@@ -28,7 +30,8 @@ static trap op_proxy_async(struct warp *w, const struct insn *in, uint32_t lanes
     return TRAP_NONE;
 }
 
-/* fence.proxy.async::generic.release (.acquire): the same in one direction, and a release (acquire) by what follows (precedes) */
+/* fence.proxy.async::generic.release (.acquire): the same in one direction, and a release (acquire) by what follows
+ * (precedes) */
 static trap op_proxy_async_generic(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)in;
@@ -88,20 +91,24 @@ static const char *prepare_tensormap(struct module *module, struct insn *in)
 static const struct row rows[] = {
     { "membar(.cta|.gl|.sys)", NULL, "", 14, "", 0, op_fence, NULL, "9.7.13.4 membar" },
     { "membar.proxy.alias", NULL, "", 75, "sm_70+", 0, op_proxy_alias, NULL, "9.7.13.4 membar.proxy" },
-    { "fence{.sc|.acq_rel|.acquire|.release}" SCOPE, NULL, "", 60, "sm_70+", 0, op_fence, prepare_scope, "9.7.13.4 fence" },
-    { "fence.acquire.sync_restrict::shared::cluster.cluster", NULL, "", 86, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence" },
+    { "fence{.sc|.acq_rel|.acquire|.release}" SCOPE, NULL, "", 60, "sm_70+", 0, op_fence, prepare_scope,
+      "9.7.13.4 fence" },
+    { "fence.acquire.sync_restrict::shared::cluster.cluster", NULL, "", 86, "sm_90+", 0, op_fence, NULL,
+      "9.7.13.4 fence" },
     { "fence.release.sync_restrict::shared::cta.cluster", NULL, "", 86, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence" },
-    { "fence.mbarrier_init.release.cluster", NULL, "", 80, "sm_90+", 0, op_mbarrier_init, NULL, "9.7.13.4 fence.mbarrier_init" },
+    { "fence.mbarrier_init.release.cluster", NULL, "", 80, "sm_90+", 0, op_mbarrier_init, NULL,
+      "9.7.13.4 fence.mbarrier_init" },
     { "fence.proxy.alias", NULL, "", 75, "sm_70+", 0, op_proxy_alias, NULL, "9.7.13.4 fence.proxy" },
-    { "fence.proxy(.async|.async.global|.async.shared::cta|.async.shared::cluster)", NULL, "", 80, "sm_90+", 0, op_proxy_async,
-      prepare_proxy_async, "9.7.13.4 fence.proxy" },
-    { "fence.proxy.tensormap::generic.release" SCOPE, NULL, "", 83, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence.proxy" },
+    { "fence.proxy(.async|.async.global|.async.shared::cta|.async.shared::cluster)", NULL, "", 80, "sm_90+", 0,
+      op_proxy_async, prepare_proxy_async, "9.7.13.4 fence.proxy" },
+    { "fence.proxy.tensormap::generic.release" SCOPE, NULL, "", 83, "sm_90+", 0, op_fence, NULL,
+      "9.7.13.4 fence.proxy" },
     { "fence.proxy.tensormap::generic.acquire" SCOPE, NULL, "a i:u32", 83, "sm_90+", 0, op_proxy_tensormap_acquire,
       prepare_tensormap, "9.7.13.4 fence.proxy" },
     { "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", NULL, "", 86, "sm_90+", 0,
       op_proxy_async_generic, prepare_proxy_async, "9.7.13.4 fence.proxy" },
-    { "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", NULL, "", 86, "sm_90+", 0, op_proxy_async_generic,
-      prepare_proxy_async, "9.7.13.4 fence.proxy" },
+    { "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", NULL, "", 86, "sm_90+", 0,
+      op_proxy_async_generic, prepare_proxy_async, "9.7.13.4 fence.proxy" },
 };
 
 const struct family family_fence = FAMILY("fences", rows);

@@ -1,4 +1,5 @@
-/* mbarrier (PTX ISA 9.7.13.15): init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait, pending_count.
+/* mbarrier (PTX ISA 9.7.13.15): init, inval, expect_tx, complete_tx, arrive, arrive_drop, test_wait, try_wait,
+ * pending_count.
  *
  * Lanes act one after the other, in their order.  Phases and counts: machine/mbarrier.c. */
 #include "instructions/table/families.h"
@@ -18,7 +19,8 @@ struct place {
 
 static trap locate(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, struct place *place)
 {
-    return mbarrier_target(w, in, lane, (enum space)in->space, (in->detail & OWN_CTA) != 0, address, &place->cta, &place->offset);
+    return mbarrier_target(w, in, lane, (enum space)in->space, (in->detail & OWN_CTA) != 0, address, &place->cta,
+                           &place->offset);
 }
 
 /* ---- the object ---- */
@@ -89,8 +91,8 @@ static trap op_complete_tx(struct warp *w, const struct insn *in, uint32_t lanes
 
 /* ---- arrivals ---- */
 
-/* mbarrier.arrive state, [a], count   state before; pending arrivals -= count.  .expect_tx: expects bytes first, arrives once.
- * arrive_drop: the later phases expect count arrivals fewer */
+/* mbarrier.arrive state, [a], count   state before; pending arrivals -= count.  .expect_tx: expects bytes first,
+ * arrives once. arrive_drop: the later phases expect count arrivals fewer */
 static trap op_arrive(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint64_t address[LANES];
@@ -160,9 +162,9 @@ static trap look_at(struct warp *w, const struct insn *in, uint32_t lanes, struc
     return TRAP_NONE;
 }
 
-/* When a wait ends though the phase has not: the manual leaves the time to the system, so that a hint is only its upper bound here.
- * Half of the waits are short: the program has to look again.  test_wait does not wait; but a thread that does nothing but look may
- * run slowly, and then time passes faster. */
+/* When a wait ends though the phase has not: the manual leaves the time to the system, so that a hint is only its upper
+ * bound here. Half of the waits are short: the program has to look again.  test_wait does not wait; but a thread that
+ * does nothing but look may run slowly, and then time passes faster. */
 static uint64_t time_limit(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     enum { LONGEST = 20000, SHORTEST = 64 };
@@ -177,7 +179,8 @@ static uint64_t time_limit(struct warp *w, const struct insn *in, uint32_t lanes
     return c->now + limit;
 }
 
-/* mbarrier.test_wait d, [a], state          d = whether the phase has ended; .parity: the phase of this parity, current or last
+/* mbarrier.test_wait d, [a], state          d = whether the phase has ended; .parity: the phase of this parity, current
+ * or last
  * mbarrier.try_wait d, [a], state, limit    the same; suspends until the phase ends or some time has passed */
 static trap op_wait(struct warp *w, const struct insn *in, uint32_t lanes)
 {
@@ -224,7 +227,8 @@ static const char *prepare_arrive(struct module *module, struct insn *in)
     prepare(module, in);
     const bool remote = in->space == SPACE_SHARED_CLUSTER, sink = in->operand[0].kind == OPERAND_SINK;
     if (remote && !sink) return "with .shared::cluster a sink '_' stands in the place of the state";
-    if (remote && (module->version < 80 || module->sm < 90)) return ".shared::cluster needs PTX 8.0 and sm_90 or later here";
+    if (remote && (module->version < 80 || module->sm < 90))
+        return ".shared::cluster needs PTX 8.0 and sm_90 or later here";
     if (in->scope == SCOPE_CLUSTER && module->sm < 90) return "the scope .cluster needs sm_90 or later";
     if (!remote && (in->space == SPACE_SHARED || !sink)) in->detail |= OWN_CTA;
     return NULL;
@@ -259,7 +263,10 @@ static const char *prepare_count(struct module *module, struct insn *in)
 
 /* Without an order: .acquire.cta */
 #define LOOK(words, operands, since, targets, name) \
-    { "mbarrier" words ".b64", NULL, "d:pred a " operands, since, targets, 0, op_wait, prepare_own, "9.7.13.15.16 mbarrier" name }
+    { \
+        "mbarrier" words ".b64", NULL, "d:pred a " operands, since, targets, 0, op_wait, prepare_own, \
+            "9.7.13.15.16 mbarrier" name \
+    }
 #define WAIT(verb, name, operands, since, targets) \
     LOOK(verb CTA, operands, since, targets, name), LOOK(verb ACQUIRE CTA, operands, 80, targets, name), \
     LOOK(verb RELAX CTA, operands, 86, "sm_90+", name)
@@ -267,10 +274,10 @@ static const char *prepare_count(struct module *module, struct insn *in)
 static const struct row rows[] = {
     { "mbarrier.init" CTA ".b64", NULL, "a s:u32", 70, "sm_80+", 0, op_init, prepare_own, "9.7.13.15.9 mbarrier.init" },
     { "mbarrier.inval" CTA ".b64", NULL, "a", 70, "sm_80+", 0, op_inval, prepare_own, "9.7.13.15.10 mbarrier.inval" },
-    { "mbarrier.expect_tx{.relaxed.cta|.relaxed.cluster}" ANY ".b64", NULL, "a s:u32", 80, "sm_90+", 0, op_expect_tx, prepare,
-      "9.7.13.15.11 mbarrier.expect_tx" },
-    { "mbarrier.complete_tx{.relaxed.cta|.relaxed.cluster}" ANY ".b64", NULL, "a s:u32", 80, "sm_90+", 0, op_complete_tx, prepare,
-      "9.7.13.15.12 mbarrier.complete_tx" },
+    { "mbarrier.expect_tx{.relaxed.cta|.relaxed.cluster}" ANY ".b64", NULL, "a s:u32", 80, "sm_90+", 0, op_expect_tx,
+      prepare, "9.7.13.15.11 mbarrier.expect_tx" },
+    { "mbarrier.complete_tx{.relaxed.cta|.relaxed.cluster}" ANY ".b64", NULL, "a s:u32", 80, "sm_90+", 0,
+      op_complete_tx, prepare, "9.7.13.15.12 mbarrier.complete_tx" },
     ARRIVE(".arrive", "9.7.13.15.13 mbarrier.arrive"),
     ARRIVE(".arrive_drop", "9.7.13.15.14 mbarrier.arrive_drop"),
     WAIT(".test_wait", ".test_wait", "s:b64", 70, "sm_80+"),

@@ -1,7 +1,8 @@
-/* st.async (PTX ISA 9.7.9.12), red.async (9.7.13.7): stores and reductions in a cluster's shared memory that complete on an
- * mbarrier.
+/* st.async (PTX ISA 9.7.9.12), red.async (9.7.13.7): stores and reductions in a cluster's shared memory that complete
+ * on an mbarrier.
  *
- * They are performed in the generic proxy; the completion releases.  The forms for global memory, from sm_100 on, are refused. */
+ * They are performed in the generic proxy; the completion releases.  The forms for global memory, from sm_100 on, are
+ * refused. */
 #include "instructions/table/families.h"
 #include "instructions/memory/memory.h"
 #include "instructions/memory/reduction.h"
@@ -42,11 +43,13 @@ static trap store_step(struct agent_operation *operation, bool *done)
     struct store *o = (struct store *)operation;
     struct cluster *c = operation->cluster;
     uint32_t now = o->lanes;
-    if (c->grid->machine->options.schedule == SCHEDULE_RANDOM) now &= (uint32_t)cluster_random(c) | (o->lanes & -o->lanes);
+    if (c->grid->machine->options.schedule == SCHEDULE_RANDOM)
+        now &= (uint32_t)cluster_random(c) | (o->lanes & -o->lanes);
     FOR_LANES(l, now)
     {
         put(o, l);
-        const trap t = mbarrier_complete_tx(operation->warp, operation->in, l, o->cta[l], o->barrier[l], o->bytes, o->token[l]);
+        const trap t =
+            mbarrier_complete_tx(operation->warp, operation->in, l, o->cta[l], o->barrier[l], o->bytes, o->token[l]);
         if (t != TRAP_NONE) return t;
     }
     o->lanes &= ~now;
@@ -73,13 +76,15 @@ static trap prepare_lane(struct warp *w, const struct insn *in, struct store *o,
     trap t = mbarrier_target(w, in, lane, (enum space)in->space, false, barrier, &cta, &o->barrier[lane]);
     if (t == TRAP_NONE) t = mbarrier_access_generic(w, in, lane, cta, o->barrier[lane]);
     if (t != TRAP_NONE) return t;
-    if (o->cta[lane] == NULL) return warp_fault(w, in, lane, REPORT_ILLEGAL, "stores to an address that is not in shared memory");
+    if (o->cta[lane] == NULL)
+        return warp_fault(w, in, lane, REPORT_ILLEGAL, "stores to an address that is not in shared memory");
     if (cta != o->cta[lane])
         return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                          "stores to CTA rank %u and signals an mbarrier of CTA rank %u; both must be the same", o->cta[lane]->rank,
-                          cta->rank);
+                          "stores to CTA rank %u and signals an mbarrier of CTA rank %u; both must be the same",
+                          o->cta[lane]->rank, cta->rank);
     o->token[lane] = async_begin(w, in, 1u << lane, PROXY_GENERIC);
-    if (o->token[lane] == NULL) return warp_fault(w, in, lane, REPORT_RESOURCES, "finds no host memory for its operation");
+    if (o->token[lane] == NULL)
+        return warp_fault(w, in, lane, REPORT_RESOURCES, "finds no host memory for its operation");
     return in->detail == STORE ? async_writes(o->token[lane], cta, o->offset[lane], o->bytes)
                                : async_adds(o->token[lane], cta, o->offset[lane], o->bytes);
 }
@@ -91,7 +96,8 @@ static trap prepare_store(struct warp *w, const struct insn *in, uint32_t lanes,
     address_lanes(w, &in->operand[0], lanes, to.address);
     address_lanes(w, &in->operand[2], lanes, barrier);
     if (w->cta->cluster->ctas == 1)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_ILLEGAL, "needs a cluster of more than one CTA");
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_ILLEGAL,
+                          "needs a cluster of more than one CTA");
     trap t = memory_access(w, in, lanes, &to);
     const struct operand *b = &in->operand[1];
     FOR_LANES(l, lanes)
@@ -146,15 +152,15 @@ static const char *prepare_red(struct module *module, struct insn *in)
 }
 
 #define SIGNAL ".mbarrier::complete_tx::bytes"
-#define RED(operation, types)                                                                                                      \
-    {                                                                                                                              \
-        "red.async.relaxed.cluster{.shared::cluster}" SIGNAL operation ".$1", types, "a s:1 a", 81, "sm_90+", 0, op_store,         \
-            prepare_red, "9.7.13.7 red.async"                                                                                      \
+#define RED(operation, types) \
+    { \
+        "red.async.relaxed.cluster{.shared::cluster}" SIGNAL operation ".$1", types, "a s:1 a", 81, "sm_90+", 0, \
+            op_store, prepare_red, "9.7.13.7 red.async" \
     }
 
 static const struct row rows[] = {
-    { "st.async{.weak}{.shared::cluster}" SIGNAL "{.v2|.v4}.$1", "b32 b64 u32 u64 s32 s64 f32 f64", "a s:1* a", 81, "sm_90+", 0,
-      op_store, prepare_st, "9.7.9.12 st.async" },
+    { "st.async{.weak}{.shared::cluster}" SIGNAL "{.v2|.v4}.$1", "b32 b64 u32 u64 s32 s64 f32 f64", "a s:1* a", 81,
+      "sm_90+", 0, op_store, prepare_st, "9.7.9.12 st.async" },
     RED("(.inc|.dec)", "u32"),
     RED("(.min|.max)", "u32 s32"),
     RED(".add", "u32 s32 u64 s64"),

@@ -1,6 +1,7 @@
-/* Tensor copies (PTX ISA 9.7.9.27.1): cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, their prefetch, in tile mode with gather4
- * and scatter4.  The element address is that of 5.5.3; what the manual leaves open is as measured on Hopper: rows of a swizzled box
- * take the whole span of the swizzle, stores round a clipped row up to 16 bytes, complete_tx counts the whole box. */
+/* Tensor copies (PTX ISA 9.7.9.27.1): cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, their prefetch, in tile mode
+ * with gather4 and scatter4.  The element address is that of 5.5.3; what the manual leaves open is as measured on
+ * Hopper: rows of a swizzled box take the whole span of the swizzle, stores round a clipped row up to 16 bytes,
+ * complete_tx counts the whole box. */
 #include "bulk_reduction.h"
 #include "instructions/table/families.h"
 #include "instructions/memory/reduction.h"
@@ -56,14 +57,18 @@ static void take_coordinates(struct box *b, const struct operand *vector)
     for (uint32_t i = 0; i < GATHERED; i++) b->gathered[i] = coordinate(b, vector, 1 + i);
 }
 
-static bool is_padded(const struct box *b) { return tensor_types[b->layout.type].packed != tensor_types[b->layout.type].padded; }
+static bool is_padded(const struct box *b)
+{
+    return tensor_types[b->layout.type].packed != tensor_types[b->layout.type].padded;
+}
 
 static trap check_shape(const struct box *b)
 {
     const struct tensor_layout *t = &b->layout;
     const uint32_t wanted = dimensions_of(b->in);
     if (t->rank != wanted)
-        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "names %u dimensions; the tensor map has %u", wanted, t->rank);
+        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "names %u dimensions; the tensor map has %u", wanted,
+                          t->rank);
     if (t->interleave != INTERLEAVE_NONE)
         return illegal(b, "uses an interleaved tensor map; interleaved layouts are not simulated");
     if (mode_of(b->in) == MODE_GATHER && t->box[1] != 1)
@@ -77,8 +82,8 @@ static trap check_coordinates(const struct box *b)
     const int64_t step = is_padded(b) ? 128 : 256 / tensor_types[t->type].packed; /* elements of 16 bytes */
     if (b->start[0] % step != 0)
         return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL,
-                          "names coordinate %lld in dimension 0; for type %s it is a multiple of %lld", (long long)b->start[0],
-                          tensor_types[t->type].name, (long long)step);
+                          "names coordinate %lld in dimension 0; for type %s it is a multiple of %lld",
+                          (long long)b->start[0], tensor_types[t->type].name, (long long)step);
     if (!b->writes) return TRAP_NONE;
     for (uint32_t i = 0; i < t->rank; i++)
         if (b->start[i] < 0)
@@ -92,12 +97,15 @@ static trap check_coordinates(const struct box *b)
     return TRAP_NONE;
 }
 
-/* Which types and swizzles go which way ("Restriction on Tensor Copy instructions").  Not in the manual: loads of other types with
- * atoms of 64 bytes trap on a B200, and the flip is for loads only (tests of TVM that compare with that device). */
+/* Which types and swizzles go which way ("Restriction on Tensor Copy instructions").  Not in the manual: loads of other
+ * types with atoms of 64 bytes trap on a B200, and the flip is for loads only (tests of TVM that compare with that
+ * device). */
 static trap check_store_type(const struct box *b)
 {
-    if (b->layout.type == TENSOR_MAP_B4X16_P64) return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
-    if (b->layout.atom == ATOM_32B_FLIP_8B) return illegal(b, "stores with the swizzle that flips 8 bytes, which is for loads only");
+    if (b->layout.type == TENSOR_MAP_B4X16_P64)
+        return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
+    if (b->layout.atom == ATOM_32B_FLIP_8B)
+        return illegal(b, "stores with the swizzle that flips 8 bytes, which is for loads only");
     return TRAP_NONE;
 }
 
@@ -105,10 +113,12 @@ static trap check_load_type(const struct box *b)
 {
     const uint32_t sm = b->warp->cta->cluster->grid->machine->device->sm;
     const bool of_cluster = b->in->space == SPACE_SHARED_CLUSTER;
-    if (b->layout.atom == ATOM_64B) return illegal(b, "loads with swizzle atoms of 64 bytes, which are for stores only");
+    if (b->layout.atom == ATOM_64B)
+        return illegal(b, "loads with swizzle atoms of 64 bytes, which are for stores only");
     if (sm < 120 || !of_cluster) return TRAP_NONE;
     if (b->layout.type >= TENSOR_MAP_B4X16)
-        return illegal(b, "loads elements of a sub-byte type to .shared::cluster, which sm_120 does to .shared::cta only");
+        return illegal(b, "loads elements of a sub-byte type to .shared::cluster, which sm_120 does to .shared::cta "
+                          "only");
     if (b->layout.atom != ATOM_16B)
         return illegal(b, "loads with a swizzle atomicity to .shared::cluster, which sm_120 does to .shared::cta only");
     return TRAP_NONE;
@@ -132,8 +142,9 @@ static trap take_shared(struct box *b, const struct operand *operand)
     address_lanes(b->warp, operand, 1u << b->lane, address);
     b->shared = address[b->lane];
     if (b->shared % SHARED_ALIGNMENT == 0) return TRAP_NONE;
-    return warp_fault(b->warp, b->in, b->lane, REPORT_MISALIGNED, "%s shared address 0x%llx, which is no multiple of %d",
-                      b->writes ? "reads from" : "writes to", (unsigned long long)b->shared, SHARED_ALIGNMENT);
+    return warp_fault(b->warp, b->in, b->lane, REPORT_MISALIGNED,
+                      "%s shared address 0x%llx, which is no multiple of %d", b->writes ? "reads from" : "writes to",
+                      (unsigned long long)b->shared, SHARED_ALIGNMENT);
 }
 
 /* ---- rows ---- */
@@ -181,13 +192,15 @@ static trap make_plan(const struct box *b, uint32_t offset, struct tma_plan *pla
                                .row_bytes = tensor_packed_bytes(t, t->box[0]),
                                .row = calloc(count, sizeof *plan->row),
                                .byte_mask = UINT16_MAX };
-    if (plan->row == NULL) return warp_fault(b->warp, b->in, b->lane, REPORT_RESOURCES, "finds no host memory for its box");
+    if (plan->row == NULL)
+        return warp_fault(b->warp, b->in, b->lane, REPORT_RESOURCES, "finds no host memory for its box");
     for (uint32_t i = 0; i < count; i++) {
         struct tma_row *row = &plan->row[i];
         row->shared = offset + i * pitch;
         place_row(b, i, row);
         if (row->valid == 0) continue;
-        const trap result = tma_global(b->warp, b->in, b->lane, row->address, row->valid, t->address, b->writes, &row->host);
+        const trap result =
+            tma_global(b->warp, b->in, b->lane, row->address, row->valid, t->address, b->writes, &row->host);
         if (result == TRAP_NONE) continue;
         free(plan->row);
         return result;
@@ -197,7 +210,8 @@ static trap make_plan(const struct box *b, uint32_t offset, struct tma_plan *pla
 
 static uint64_t shared_bytes(const struct box *b)
 {
-    return (uint64_t)(row_count(b) - 1) * tensor_row_pitch(&b->layout) + tensor_padded_bytes(&b->layout, b->layout.box[0]);
+    return (uint64_t)(row_count(b) - 1) * tensor_row_pitch(&b->layout)
+           + tensor_padded_bytes(&b->layout, b->layout.box[0]);
 }
 
 /* A swizzle permutes chunks inside of the spans of the last rows. */
@@ -208,7 +222,8 @@ static uint64_t touched_bytes(const struct box *b)
 
 /* ---- loads ---- */
 
-/* cp.async.bulk.tensor.shared.global [to], [map, {coordinates}], [mbar]   the box to shared memory; complete_tx of its bytes */
+/* cp.async.bulk.tensor.shared.global [to], [map, {coordinates}], [mbar]   the box to shared memory; complete_tx of its
+ * bytes */
 static trap load(struct box *b)
 {
     const struct insn *in = b->in;
@@ -219,7 +234,8 @@ static trap load(struct box *b)
     trap t = take_box(b, &in->operand[1], &in->operand[2]);
     if (t == TRAP_NONE) t = take_shared(b, &in->operand[0]);
     if (t == TRAP_NONE)
-        t = tma_shared(b->warp, in, b->lane, b->shared, touched_bytes(b), in->space == SPACE_SHARED_CLUSTER, &to, &offset);
+        t = tma_shared(b->warp, in, b->lane, b->shared, touched_bytes(b), in->space == SPACE_SHARED_CLUSTER, &to,
+                       &offset);
     if (t == TRAP_NONE) t = tma_find_barrier(b->warp, in, b->lane, &in->operand[3], to, &barrier);
     if (t == TRAP_NONE) t = make_plan(b, offset, &plan);
     if (t != TRAP_NONE) return t;
@@ -270,7 +286,8 @@ static trap store(struct box *b, bool reduces)
     if (t == TRAP_NONE) t = tma_shared(b->warp, in, b->lane, b->shared, touched_bytes(b), false, &from, &offset);
     const enum ptx_type type = t == TRAP_NONE && reduces ? reduced_type(operation_of(in), b->layout.type) : T_NONE;
     if (t == TRAP_NONE && reduces && type == T_NONE)
-        t = warp_fault(b->warp, in, b->lane, REPORT_ILLEGAL, "reduces elements of type %s, for which there is no such operation",
+        t = warp_fault(b->warp, in, b->lane, REPORT_ILLEGAL,
+                       "reduces elements of type %s, for which there is no such operation",
                        tensor_types[b->layout.type].name);
     if (t == TRAP_NONE) t = make_plan(b, offset, &plan);
     if (t != TRAP_NONE) return t;
@@ -318,12 +335,14 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
 
 /* ---- rows of the table ---- */
 
-/* The first group of words is the number of dimensions; coordinates are a vector of as many, gathered rows one of five. */
+/* The first group of words is the number of dimensions; coordinates are a vector of as many, gathered rows one of
+ * five. */
 static const char *prepare(struct insn *in, uint32_t vector)
 {
     const bool gathers = insn_has(in, ".tile::gather4") || insn_has(in, ".tile::scatter4");
     const uint32_t dimensions = gathers ? 2 : in->choice[0], wanted = gathers ? 1 + GATHERED : dimensions;
-    if (in->operand[vector].count != wanted) return "the vector of coordinates has another length than this form has dimensions";
+    if (in->operand[vector].count != wanted)
+        return "the vector of coordinates has another length than this form has dimensions";
     in->detail = (uint64_t)reduction_of(in) << 4 | dimensions << 1 | (gathers ? MODE_GATHER : MODE_TILE);
     if (insn_has(in, ".cta_group::2")) in->detail |= CTA_PAIR;
     return NULL;
@@ -356,30 +375,49 @@ static const char *prepare_store(struct module *module, struct insn *in)
 
 /* The manual writes .cta_group behind .multicast::cluster, CUTLASS behind the dimension; ptxas takes both. */
 #define LOAD(dimensions, destination, mode, late_mode, multicast, since, targets) \
-    { "cp.async.bulk.tensor" dimensions destination ".global" mode SIGNAL late_mode multicast "{.L2::cache_hint}" multicast, NULL, \
-      LOADED, since, targets, 0, op_load, prepare_load, LOAD_SECTION }, \
-    { "cp.async.bulk.tensor" dimensions CTA_GROUP destination ".global" mode SIGNAL late_mode multicast "{.L2::cache_hint}" \
-      multicast, NULL, LOADED, 86, "sm_100f", 0, op_load, prepare_load, LOAD_SECTION }, \
-    { "cp.async.bulk.tensor" dimensions destination ".global" mode SIGNAL late_mode multicast CTA_GROUP multicast \
-      "{.L2::cache_hint}" multicast, NULL, LOADED, 86, "sm_100f", 0, op_load, prepare_load, LOAD_SECTION }
+    { "cp.async.bulk.tensor" dimensions destination ".global" mode SIGNAL late_mode multicast \
+      "{.L2::cache_hint}" multicast, \
+      NULL, \
+      LOADED, \
+      since, \
+      targets, \
+      0, \
+      op_load, \
+      prepare_load, \
+      LOAD_SECTION }, \
+        { "cp.async.bulk.tensor" dimensions CTA_GROUP destination ".global" mode SIGNAL late_mode multicast \
+          "{.L2::cache_hint}" multicast, \
+          NULL, \
+          LOADED, \
+          86, \
+          "sm_100f", \
+          0, \
+          op_load, \
+          prepare_load, \
+          LOAD_SECTION }, \
+    { \
+        "cp.async.bulk.tensor" dimensions destination ".global" mode SIGNAL late_mode multicast CTA_GROUP multicast \
+        "{.L2::cache_hint}" multicast, \
+            NULL, LOADED, 86, "sm_100f", 0, op_load, prepare_load, LOAD_SECTION \
+    }
 
 static const struct row rows[] = {
     LOAD(DIMENSIONS, ".shared::cluster", "{.tile}", "{.tile}", "{.multicast::cluster}", 80, "sm_90+"),
     LOAD(DIMENSIONS, ".shared::cta", "{.tile}", "{.tile}", "", 86, "sm_90+"),
     LOAD("(.2d)", ".shared::cluster", "(.tile::gather4)", "", "{.multicast::cluster}", 86, "sm_100f"),
     LOAD("(.2d)", ".shared::cta", "(.tile::gather4)", "", "", 86, "sm_100+"),
-    { "cp.async.bulk.tensor" DIMENSIONS ".global.shared::cta{.tile}.bulk_group{.L2::cache_hint}", NULL, STORED, 80, "sm_90+", 0,
-      op_store, prepare_store, LOAD_SECTION },
-    { "cp.async.bulk.tensor(.2d).global.shared::cta(.tile::scatter4).bulk_group{.L2::cache_hint}", NULL, STORED, 86, "sm_100f", 0,
-      op_store, prepare_store, LOAD_SECTION },
-    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta" REDUCTIONS "{.tile}.bulk_group{.L2::cache_hint}", NULL, STORED,
-      80, "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
-    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta.tile" REDUCTIONS ".bulk_group{.L2::cache_hint}", NULL, STORED,
-      80, "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
-    { "cp.async.bulk.prefetch.tensor" DIMENSIONS ".L2.global{.tile}{.L2::cache_hint}", NULL, "A:s32{} (.L2::cache_hint)s:b64", 80,
-      "sm_90+", 0, op_prefetch, prepare_store, PREFETCH_SECTION },
-    { "cp.async.bulk.prefetch.tensor(.2d).L2.global(.tile::gather4){.L2::cache_hint}", NULL, "A:s32{} (.L2::cache_hint)s:b64", 86,
-      "sm_100f", 0, op_prefetch, prepare_store, PREFETCH_SECTION },
+    { "cp.async.bulk.tensor" DIMENSIONS ".global.shared::cta{.tile}.bulk_group{.L2::cache_hint}", NULL, STORED, 80,
+      "sm_90+", 0, op_store, prepare_store, LOAD_SECTION },
+    { "cp.async.bulk.tensor(.2d).global.shared::cta(.tile::scatter4).bulk_group{.L2::cache_hint}", NULL, STORED, 86,
+      "sm_100f", 0, op_store, prepare_store, LOAD_SECTION },
+    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta" REDUCTIONS "{.tile}.bulk_group{.L2::cache_hint}",
+      NULL, STORED, 80, "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
+    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta.tile" REDUCTIONS ".bulk_group{.L2::cache_hint}",
+      NULL, STORED, 80, "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
+    { "cp.async.bulk.prefetch.tensor" DIMENSIONS ".L2.global{.tile}{.L2::cache_hint}", NULL,
+      "A:s32{} (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_prefetch, prepare_store, PREFETCH_SECTION },
+    { "cp.async.bulk.prefetch.tensor(.2d).L2.global(.tile::gather4){.L2::cache_hint}", NULL,
+      "A:s32{} (.L2::cache_hint)s:b64", 86, "sm_100f", 0, op_prefetch, prepare_store, PREFETCH_SECTION },
 };
 
 const struct family family_tensor_copy = FAMILY("tensor copies", rows);

@@ -1,4 +1,5 @@
-/* Tensor maps in memory (PTX ISA 5.5.8): reading them, tensormap.replace, tensormap.cp_fenceproxy, prefetch.tensormap. */
+/* Tensor maps in memory (PTX ISA 5.5.8): reading them, tensormap.replace, tensormap.cp_fenceproxy,
+ * prefetch.tensormap. */
 #include "tensormap.h"
 #include "instructions/table/families.h"
 #include "instructions/memory/memory.h"
@@ -14,7 +15,8 @@ enum { MAP_ALIGNMENT = 64, PIECE = 16 };
 
 /* ---- reading ---- */
 
-static trap find_map(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, const uint8_t **map, bool *global)
+static trap find_map(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, const uint8_t **map,
+                     bool *global)
 {
     const struct grid *grid = w->cta->cluster->grid;
     const uint64_t offset = address - PARAM_WINDOW;
@@ -26,12 +28,13 @@ static trap find_map(struct warp *w, const struct insn *in, uint32_t lane, uint6
         *global = true;
     } else {
         return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                          "reads a tensor map at 0x%llx in %s memory; it lies in .param (a __grid_constant__ parameter), .const or "
-                          ".global",
+                          "reads a tensor map at 0x%llx in %s memory; it lies in .param (a __grid_constant__ "
+                          "parameter), .const or .global",
                           (unsigned long long)address, address < LOCAL_WINDOW ? "shared" : "local");
     }
     if (*map == NULL)
-        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "reads a tensor map at 0x%llx, where no 128 bytes are allocated",
+        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                          "reads a tensor map at 0x%llx, where no 128 bytes are allocated",
                           (unsigned long long)address);
     if (address % MAP_ALIGNMENT != 0)
         return warp_fault(w, in, lane, REPORT_MISALIGNED, "reads a tensor map at 0x%llx, which is no multiple of %d",
@@ -49,12 +52,13 @@ static trap check_changes(struct warp *w, const struct insn *in, uint32_t lane, 
     async_end(token);
     if (t != TRAP_NONE || tma_map_is_acquired(w, address, map)) return t;
     return warp_fault(w, in, lane, REPORT_PROXY,
-                      "reads the tensor map at 0x%llx, which this kernel has changed; no fence.proxy.tensormap::generic.acquire of "
-                      "this CTA lies between",
+                      "reads the tensor map at 0x%llx, which this kernel has changed; "
+                      "no fence.proxy.tensormap::generic.acquire of this CTA lies between",
                       (unsigned long long)address);
 }
 
-trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, struct tensor_layout *layout)
+trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address,
+                     struct tensor_layout *layout)
 {
     const uint8_t *map = NULL;
     bool global;
@@ -66,7 +70,8 @@ trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint6
     case TENSOR_MAP_VALID: break;
     case TENSOR_MAP_DAMAGED:
         return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                          "reads a tensor map at 0x%llx whose bytes were changed after it was encoded, or copied in part",
+                          "reads a tensor map at 0x%llx whose bytes were changed after it was encoded, or copied in "
+                          "part",
                           (unsigned long long)address);
     default:
         return warp_fault(w, in, lane, REPORT_ILLEGAL, "reads a tensor map at 0x%llx, where none was encoded",
@@ -76,8 +81,9 @@ trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint6
         return warp_fault(w, in, lane, REPORT_ILLEGAL, "uses a tensor map that is illegal: %s", sentence);
     if (layout->sporadic)
         return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                          "uses a tensor map of less than 128 KiB with gaps or overlaps, as the driver encoded it: some drivers encode these "
-                          "wrongly for Blackwell (known issues of 595.71.05); clear bit 85: ((uint64_t *)&map)[1] &= ~(1ull << 21)");
+                          "uses a tensor map of less than 128 KiB with gaps or overlaps, as the driver encoded it: "
+                          "some drivers encode these wrongly for Blackwell (known issues of 595.71.05); "
+                          "clear bit 85: ((uint64_t *)&map)[1] &= ~(1ull << 21)");
     return TRAP_NONE;
 }
 
@@ -97,8 +103,8 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
 /* ---- as generic memory ---- */
 
 /* 128 bytes in pieces that memory_access knows. */
-static trap access_map(struct warp *w, const struct insn *in, uint32_t lane, enum space space, uint64_t address, bool reads,
-                       bool writes, uint8_t **host)
+static trap access_map(struct warp *w, const struct insn *in, uint32_t lane, enum space space, uint64_t address,
+                       bool reads, bool writes, uint8_t **host)
 {
     if (address % MAP_ALIGNMENT != 0)
         return warp_fault(w, in, lane, REPORT_MISALIGNED, "names a tensor map at 0x%llx, which is no multiple of %d",
@@ -190,7 +196,8 @@ static void replace_field(struct tensor_layout *t, enum field field, uint32_t i,
     }
 }
 
-/* tensormap.replace.field [a], {i,} value   sets a field of the map at a; zeros are taken for a map with no field set */
+/* tensormap.replace.field [a], {i,} value   sets a field of the map at a; zeros are taken for a map with no field
+ * set */
 static trap op_replace(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const enum field field = (enum field)(in->detail & 0xff);
@@ -234,7 +241,8 @@ static const char *prepare_replace(struct module *module, struct insn *in)
 
 /* ---- tensormap.cp_fenceproxy ---- */
 
-/* tensormap.cp_fenceproxy [to], [from], 128   the warp copies a map from shared to global memory, for the tensormap proxy */
+/* tensormap.cp_fenceproxy [to], [from], 128   the warp copies a map from shared to global memory, for the tensormap
+ * proxy */
 static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint64_t to[LANES], from[LANES];
@@ -264,8 +272,8 @@ static const char *prepare_copy(struct module *module, struct insn *in)
 #define REPLACE_TARGETS "sm_90a sm_100f sm_110f sm_120f"
 #define REPLACE(field, type, operands, since, targets) \
     { \
-        "tensormap.replace.tile" field SPACES ".b1024." type, NULL, operands, since, targets, 0, op_replace, prepare_replace, \
-            "9.7.9.28 tensormap.replace" \
+        "tensormap.replace.tile" field SPACES ".b1024." type, NULL, operands, since, targets, 0, op_replace, \
+            prepare_replace, "9.7.9.28 tensormap.replace" \
     }
 
 static const struct row rows[] = {
@@ -276,8 +284,8 @@ static const struct row rows[] = {
     REPLACE(".global_stride", "b64", "a i:u32 s:b64", 83, REPLACE_TARGETS),
     REPLACE("(.elemtype|.interleave_layout|.swizzle_mode|.fill_mode)", "b32", "a i:u32", 83, REPLACE_TARGETS),
     REPLACE(".swizzle_atomicity", "b32", "a i:u32", 86, "sm_100f sm_110f sm_120f"),
-    { "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release(.cta|.cluster|.gpu|.sys).sync.aligned", NULL,
-      "a a i:u32", 83, "sm_90+", DEMANDS_WHOLE_WARP, op_copy, prepare_copy, "9.7.13.16 tensormap.cp_fenceproxy" },
+    { "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release(.cta|.cluster|.gpu|.sys).sync.aligned",
+      NULL, "a a i:u32", 83, "sm_90+", DEMANDS_WHOLE_WARP, op_copy, prepare_copy, "9.7.13.16 tensormap.cp_fenceproxy" },
 };
 
 const struct family family_tensormap = FAMILY("tensor maps", rows);

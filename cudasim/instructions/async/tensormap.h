@@ -4,8 +4,9 @@
 
 #include "machine/async/tma.h"
 
-/* Reads the map at a generic address through the tensormap proxy: it must lie in .param, .const or .global, have been encoded, be
- * legal on this device, and not have changed without a fence.proxy.tensormap. */
-trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, struct tensor_layout *layout);
+/* Reads the map at a generic address through the tensormap proxy: it must lie in .param, .const or .global, have been
+ * encoded, be legal on this device, and not have changed without a fence.proxy.tensormap. */
+trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address,
+                     struct tensor_layout *layout);
 
 #endif

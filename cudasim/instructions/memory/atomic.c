@@ -7,7 +7,8 @@
 #include "machine/check/checks.h"
 #include "machine/memory/access.h"
 
-static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a)
+static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address,
+                    struct access *a)
 {
     a->space = (enum space)in->space;
     a->bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
@@ -50,7 +51,10 @@ static trap run(struct warp *w, const struct insn *in, uint32_t lanes, const str
 }
 
 /* atom.op d, [a], b   d = [a]; [a] = op(d, b), at once */
-static trap op_atom(struct warp *w, const struct insn *in, uint32_t lanes) { return run(w, in, lanes, &in->operand[0], 1); }
+static trap op_atom(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return run(w, in, lanes, &in->operand[0], 1);
+}
 /* red.op [a], b   the same without a result */
 static trap op_red(struct warp *w, const struct insn *in, uint32_t lanes) { return run(w, in, lanes, NULL, 0); }
 
@@ -82,46 +86,57 @@ static const char *prepare(struct module *module, struct insn *in)
 {
     in->detail = reduction_of(in);
     if (in->type[0] == T_B128) in->run = op_atom_b128;
-    if (in->type[0] == T_B128 && in->scope == SCOPE_SYS && module->version < 84) return "the type .b128 with .sys needs PTX 8.4";
+    if (in->type[0] == T_B128 && in->scope == SCOPE_SYS && module->version < 84)
+        return "the type .b128 with .sys needs PTX 8.4";
     if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL && insn_has(in, ".L2::cache_hint"))
         return "a cache hint is for .global and generic addresses";
     return NULL;
 }
 
-#define HOW "{.relaxed|.acquire|.release|.acq_rel}{.cta|.cluster|.gpu|.sys}{.global|.shared|.shared::cta|.shared::cluster}"
+#define HOW \
+    "{.relaxed|.acquire|.release|.acq_rel}{.cta|.cluster|.gpu|.sys}{.global|.shared|.shared::cta|.shared::cluster}"
 #define HOW_RED "{.relaxed|.release}{.cta|.cluster|.gpu|.sys}{.global|.shared|.shared::cta|.shared::cluster}"
 #define VECTOR "{.relaxed|.acquire|.release|.acq_rel}{.cta|.cluster|.gpu|.sys}{.global}"
 #define VECTOR_RED "{.relaxed|.release}{.cta|.cluster|.gpu|.sys}{.global}"
 #define HINT "{.L2::cache_hint}"
 #define ATOM(operation, types, since, targets) \
-    { "atom" HOW operation HINT ".$1", types, "d_:1 a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_atom, prepare, \
+    { "atom" HOW operation HINT ".$1", \
+      types, \
+      "d_:1 a s:1 (.L2::cache_hint)s:b64", \
+      since, \
+      targets, \
+      0, \
+      op_atom, \
+      prepare, \
       "9.7.13.5 atom" }, \
-    { "red" HOW_RED operation HINT ".$1", types, "a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_red, prepare, \
-      "9.7.13.6 red" }
+    { \
+        "red" HOW_RED operation HINT ".$1", types, "a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_red, prepare, \
+            "9.7.13.6 red" \
+    }
 static const struct row rows[] = {
     ATOM(".add", "u32 s32 u64 f32 f64", 12, ""),
     ATOM(".add.noftz", "f16 f16x2 bf16 bf16x2", 62, "sm_70+"),
     ATOM("(.min|.max)", "u32 u64 s32 s64", 12, ""),
     ATOM("(.inc|.dec)", "u32", 12, ""),
     ATOM("(.and|.or|.xor)", "b32 b64", 12, ""),
-    { "atom" HOW ".exch" HINT ".$1", "b32 b64", "d_:1 a s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom,
-      prepare, "9.7.13.5 atom" },
+    { "atom" HOW ".exch" HINT ".$1", "b32 b64", "d_:1 a s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom, prepare,
+      "9.7.13.5 atom" },
     { "atom" HOW ".cas.$1", "b16 b32 b64", "d_:1 a s:1 s:1", 12, "", 0, op_atom, prepare, "9.7.13.5 atom" },
     { "atom" HOW ".exch" HINT ".$1", "b128", "d:1 a r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare,
       "9.7.13.5 atom" },
     { "atom" HOW ".cas.$1", "b128", "d:1 a r:1 r:1", 83, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "atom" VECTOR ".add" HINT "(.v2|.v4).$1", "f32", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom, prepare,
-      "9.7.13.5 atom" },
-    { "red" VECTOR_RED ".add" HINT "(.v2|.v4).$1", "f32", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red, prepare,
-      "9.7.13.6 red" },
-    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81,
-      "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+",
-      0, op_red, prepare, "9.7.13.6 red" },
-    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81,
-      "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+",
-      0, op_red, prepare, "9.7.13.6 red" },
+    { "atom" VECTOR ".add" HINT "(.v2|.v4).$1", "f32", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom,
+      prepare, "9.7.13.5 atom" },
+    { "red" VECTOR_RED ".add" HINT "(.v2|.v4).$1", "f32", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red,
+      prepare, "9.7.13.6 red" },
+    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "d_:1* a s:1* (.L2::cache_hint)s:b64",
+      81, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
+    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "a s:1* (.L2::cache_hint)s:b64",
+      81, "sm_90+", 0, op_red, prepare, "9.7.13.6 red" },
+    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "d_:1* a s:1* (.L2::cache_hint)s:b64",
+      81, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
+    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "a s:1* (.L2::cache_hint)s:b64",
+      81, "sm_90+", 0, op_red, prepare, "9.7.13.6 red" },
 };
 
 const struct family family_atomic = FAMILY("atomics", rows);

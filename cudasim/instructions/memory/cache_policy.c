@@ -1,9 +1,10 @@
 /* Hints that change no value: createpolicy, applypriority (PTX ISA 9.7.9), and griddepcontrol (9.7.13.13).
  *
- * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest byte, one more
- * where the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  A grid begins
- * when the one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows:
- * griddepcontrol.wait never waits, but what it orders is watched (dependent.h). */
+ * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest
+ * byte, one more where the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of
+ * the whole.  A grid begins when the one before it in its stream has ended, which is one of the orders that
+ * programmatic dependent launch allows: griddepcontrol.wait never waits, but what it orders is watched
+ * (dependent.h). */
 #include "instructions/table/families.h"
 #include "instructions/arithmetic/real.h"
 #include "machine/check/dependent.h"
@@ -52,7 +53,8 @@ static trap op_nothing(struct warp *w, const struct insn *in, uint32_t lanes)
 static const char *prepare_policy(struct module *module, struct insn *in)
 {
     (void)module;
-    static const uint8_t kinds[] = { 0, EVICT_LAST, EVICT_NORMAL, EVICT_FIRST, EVICT_UNCHANGED };          /* as in PRIMARY */
+    /* as in PRIMARY */
+    static const uint8_t kinds[] = { 0, EVICT_LAST, EVICT_NORMAL, EVICT_FIRST, EVICT_UNCHANGED };
     const uint32_t primary = in->row->run == op_range ? 1 : 0;            /* its {.global} is a group too */
     in->detail = kinds[in->choice[primary]] + (in->choice[primary + 1] == 1 ? 1u : 0u);
     return NULL;
@@ -90,13 +92,15 @@ static const char *prepare_launch(struct module *module, struct insn *in)
 static const struct row rows[] = {
     { "createpolicy.fractional" PRIMARY ".b64", NULL, "d:b64 ?s:f32", 74, "sm_80+", 0, op_policy, prepare_policy,
       "9.7.9.18 createpolicy" },
-    { "createpolicy.fractional" PRIMARY "(.L2::evict_first|.L2::evict_unchanged).b64", NULL, "d:b64 ?s:f32", 74, "sm_80+", 0, op_policy,
-      prepare_policy, "9.7.9.18 createpolicy" },
+    { "createpolicy.fractional" PRIMARY "(.L2::evict_first|.L2::evict_unchanged).b64", NULL, "d:b64 ?s:f32", 74,
+      "sm_80+", 0, op_policy, prepare_policy, "9.7.9.18 createpolicy" },
     { "createpolicy.range{.global}" PRIMARY SECONDARY ".b64", NULL, "d:b64 a s:u32 s:u32", 74, "sm_80+", 0, op_policy,
       prepare_policy, "9.7.9.18 createpolicy" },
     { "createpolicy.cvt.L2.b64", NULL, "d:b64 s:b64", 74, "sm_80+", 0, op_cvt_policy, NULL, "9.7.9.18 createpolicy" },
-    { "applypriority{.global}.L2::evict_normal", NULL, "a i", 74, "sm_80+", 0, op_nothing, check_128, "9.7.9.16 applypriority" },
-    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_nothing, prepare_launch, "9.7.13.13 griddepcontrol" },
+    { "applypriority{.global}.L2::evict_normal", NULL, "a i", 74, "sm_80+", 0, op_nothing, check_128,
+      "9.7.9.16 applypriority" },
+    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_nothing, prepare_launch,
+      "9.7.13.13 griddepcontrol" },
     { "griddepcontrol.wait", NULL, "", 78, "sm_90+", 0, op_wait, prepare_wait, "9.7.13.13 griddepcontrol" },
 };
 

@@ -12,8 +12,8 @@ static uint64_t extend(uint64_t value, enum ptx_type type, enum ptx_type declare
     return (uint64_t)sign_extend(value, type_bits(type)) & bits_mask(type_bits(declared));
 }
 
-static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a,
-                    const struct operand *stored)
+static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address,
+                    struct access *a, const struct operand *stored)
 {
     const bool writes = stored != NULL;
     a->space = (enum space)in->space;
@@ -29,8 +29,8 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
     return t;
 }
 
-/* Order of memory: a host thread runs a whole cluster, other clusters see relaxed accesses of full width; fences cost nothing
- * here. */
+/* Order of memory: a host thread runs a whole cluster, other clusters see relaxed accesses of full width; fences cost
+ * nothing here. */
 static void order_after(const struct insn *in)
 {
     if (in->semantics == ORDER_ACQUIRE) atomic_thread_fence(memory_order_acquire);
@@ -53,11 +53,13 @@ static trap op_ld(struct warp *w, const struct insn *in, uint32_t lanes)
         const struct operand *o = count == 1 ? d : &d->element[i];
         uint64_t *row = register_row(w, o->slot);
         if (bytes == 16) {
-            FOR_LANES(l, lanes) row[l] = load_bytes(a.host[l] + 16 * i, 8), row[l + LANES] = load_bytes(a.host[l] + 16 * i + 8, 8);
+            FOR_LANES(l, lanes)
+                row[l] = load_bytes(a.host[l] + 16 * i, 8), row[l + LANES] = load_bytes(a.host[l] + 16 * i + 8, 8);
             continue;
         }
         FOR_LANES(l, lanes)
-        row[l] = extend(load_bytes(a.host[l] + i * bytes, bytes), type, (enum ptx_type)(o->kind == OPERAND_SINK ? type : o->type));
+            row[l] = extend(load_bytes(a.host[l] + i * bytes, bytes), type,
+                            (enum ptx_type)(o->kind == OPERAND_SINK ? type : o->type));
     }
     order_after(in);
     return TRAP_NONE;
@@ -92,8 +94,11 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
 /* Hints change nothing here, but only global memory has them. */
 static const char *check_hints(const struct insn *in, uint32_t bytes)
 {
-    static const char *const hints[] = { ".L1::evict_normal", ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last",
-                                         ".L1::no_allocate", ".L2::cache_hint", ".L2::64B", ".L2::128B", ".L2::256B" };
+    static const char *const hints[] = { ".L1::evict_normal", ".L1::evict_unchanged",
+                                         ".L1::evict_first",  ".L1::evict_last",
+                                         ".L1::no_allocate",  ".L2::cache_hint",
+                                         ".L2::64B",          ".L2::128B",
+                                         ".L2::256B" };
     static const char *const wide[] = { ".L2::evict_normal", ".L2::evict_first", ".L2::evict_last" };
     if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL)
         for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
@@ -108,16 +113,19 @@ static const char *check_access(struct module *module, struct insn *in)
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
     if (in->vector == 8 && bytes != 32) return ".v8 takes 32-bit types";
     if (in->vector > 1 && in->type[0] == T_B128) return "an element of a vector has at most 64 bits";
-    if (bytes > 32 || (bytes == 32 && in->space != SPACE_GLOBAL)) return "an access has at most 16 bytes (32 in .global)";
+    if (bytes > 32 || (bytes == 32 && in->space != SPACE_GLOBAL))
+        return "an access has at most 16 bytes (32 in .global)";
     if (bytes == 32 && module->sm < 100) return "an access of 32 bytes needs sm_100 or later";
     if (bytes == 32 && module->version < 88) return "an access of 32 bytes needs PTX 8.8";
     if (in->type[0] == T_B128 && module->version < 83) return "the type .b128 needs PTX 8.3";
     if (module->version < 83 && (insn_has(in, ".param::entry") || insn_has(in, ".param::func")))
         return ".param::entry and .param::func need PTX 8.3";
-    const bool ordered = in->semantics == ORDER_RELAXED || in->semantics == ORDER_ACQUIRE || in->semantics == ORDER_RELEASE;
+    const bool ordered =
+        in->semantics == ORDER_RELAXED || in->semantics == ORDER_ACQUIRE || in->semantics == ORDER_RELEASE;
     if (ordered && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
         return "this space has no ordered accesses";
-    if (in->semantics == ORDER_VOLATILE && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
+    if (in->semantics == ORDER_VOLATILE
+        && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
         return "this space has no volatile accesses";
     return check_hints(in, bytes);
 }
@@ -139,30 +147,31 @@ static const char *check_ldu(struct module *module, struct insn *in)
 #define VECTORS "{.v2|.v4|.v8}"
 
 static const struct row rows[] = {
-    { "ld{.weak}" SPACES CACHES HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 10, "", 0, op_ld, check_access,
-      "9.7.9.8 ld" },
-    { "ld{.weak}" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld,
+    { "ld{.weak}" SPACES CACHES HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 10, "", 0, op_ld,
       check_access, "9.7.9.8 ld" },
-    { "ld.volatile" SPACES "{.L2::64B|.L2::128B|.L2::256B}" VECTORS ".$1", TYPES, "d_:1+* a", 10, "", 0, op_ld, check_access,
-      "9.7.9.8 ld" },
+    { "ld{.weak}" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0,
+      op_ld, check_access, "9.7.9.8 ld" },
+    { "ld.volatile" SPACES "{.L2::64B|.L2::128B|.L2::256B}" VECTORS ".$1", TYPES, "d_:1+* a", 10, "", 0, op_ld,
+      check_access, "9.7.9.8 ld" },
     { "ld(.relaxed|.acquire)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES,
       "d_:1+* a (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_ld, check_access, "9.7.9.8 ld" },
     { "ld.mmio.relaxed.sys{.global}.$1", TYPES, "d:1+ a", 82, "sm_70+", 0, op_ld, check_access, "9.7.9.8 ld" },
-    { "ld.global{.ca|.cg|.cs}.nc" HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 31, "", 0, op_ld, check_access,
-      "9.7.9.9 ld.global.nc" },
+    { "ld.global{.ca|.cg|.cs}.nc" HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 31, "", 0, op_ld,
+      check_access, "9.7.9.9 ld.global.nc" },
     { "ld.global.nc" EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld,
       check_access, "9.7.9.9 ld.global.nc" },
     { "ldu{.global}{.v2|.v4}.$1", TYPES, "d:1+* a", 20, "", 0, op_ld, check_ldu, "9.7.9.10 ldu" },
-    { "st{.weak}" STORES WRITES "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 10, "", 0, op_st,
-      check_access, "9.7.9.11 st" },
-    { "st{.weak}" STORES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 74, "sm_70+", 0,
+    { "st{.weak}" STORES WRITES "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 10, "", 0,
       op_st, check_access, "9.7.9.11 st" },
+    { "st{.weak}" STORES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 74,
+      "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "st.volatile" STORES VECTORS ".$1", TYPES, "a s:1+*", 10, "", 0, op_st, check_access, "9.7.9.11 st" },
     { "st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)" STORES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES,
       "a s:1+* (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "st.mmio.relaxed.sys{.global}.$1", TYPES, "a s:1+", 82, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "prefetch{.global|.local}(.L1|.L2)", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
-    { "prefetch.global(.L2::evict_last|.L2::evict_normal)", NULL, "a", 74, "sm_80+", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
+    { "prefetch.global(.L2::evict_last|.L2::evict_normal)", NULL, "a", 74, "sm_80+", 0, op_prefetch, NULL,
+      "9.7.9.15 prefetch" },
     { "prefetchu.L1", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
 };
 

@@ -1,4 +1,5 @@
-/* Bytes of simulated memory as registers see them.  Widths up to 8 are one access, as another thread of the host sees it. */
+/* Bytes of simulated memory as registers see them.  Widths up to 8 are one access, as another thread of the host sees
+ * it. */
 #ifndef CUDASIM_INSTRUCTIONS_MEMORY_MEMORY_H
 #define CUDASIM_INSTRUCTIONS_MEMORY_MEMORY_H
 

@@ -5,14 +5,16 @@
 
 enum reduction reduction_of(const struct insn *in)
 {
-    static const char *const words[] = { ".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor", ".exch", ".cas" };
+    static const char *const words[] = {
+        ".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor", ".exch", ".cas"
+    };
     for (int i = 0; i < REDUCE_CAS; i++)
         if (insn_has(in, words[i])) return (enum reduction)i;
     return REDUCE_CAS;
 }
 
-/* NaN as hardware has it: in global memory the operand's before the old value's, as it is; in shared memory the old value's before
- * the operand's, quiet. */
+/* NaN as hardware has it: in global memory the operand's before the old value's, as it is; in shared memory the old
+ * value's before the operand's, quiet. */
 static uint64_t nan_of_sum(bool shared, uint64_t old, uint64_t b)
 {
     if (!shared) return is_nan64(b) ? b : old;
@@ -45,7 +47,8 @@ static uint64_t float_result(struct reducer r, uint64_t a, uint64_t b)
 {
     if (r.type == T_F16X2 || r.type == T_BF16X2) {
         const struct reducer half = { r.operation, r.type == T_F16X2 ? T_F16 : T_BF16, r.ftz, r.shared };
-        return float_result(half, a & 0xffff, b & 0xffff) | float_result(half, a >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
+        return float_result(half, a & 0xffff, b & 0xffff)
+               | float_result(half, a >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
     }
     if (r.operation == REDUCE_ADD) return add_float(r.type, r.ftz, r.shared, a, b);
     return pick_half(r.type, a, b, r.operation == REDUCE_MAX);
@@ -80,16 +83,17 @@ uint64_t reduction_update(struct reducer r, uint8_t *host, uint64_t b, uint64_t 
         bool done;
         if (bytes == 2) {
             uint16_t seen = (uint16_t)old;
-            done = __atomic_compare_exchange_n((uint16_t *)(void *)host, &seen, (uint16_t)wanted, false, __ATOMIC_SEQ_CST,
-                                               __ATOMIC_SEQ_CST);
+            done = __atomic_compare_exchange_n((uint16_t *)(void *)host, &seen, (uint16_t)wanted, false,
+                                               __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
             if (!done) old = seen;
         } else if (bytes == 4) {
             uint32_t seen = (uint32_t)old;
-            done = __atomic_compare_exchange_n((uint32_t *)(void *)host, &seen, (uint32_t)wanted, false, __ATOMIC_SEQ_CST,
-                                               __ATOMIC_SEQ_CST);
+            done = __atomic_compare_exchange_n((uint32_t *)(void *)host, &seen, (uint32_t)wanted, false,
+                                               __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
             if (!done) old = seen;
         } else {
-            done = __atomic_compare_exchange_n((uint64_t *)(void *)host, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+            done = __atomic_compare_exchange_n((uint64_t *)(void *)host, &old, wanted, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST);
         }
         if (done) return old;
     }

@@ -1,7 +1,7 @@
 /* Scales of mma.sync: see block_scale.h.
  *
- * A row m of A is scaled by the word of lane 4 (m % 8) + 2 thread + m / 8, a column n of B by that of lane 4 n + thread; of the
- * word, one byte (1X), two from byte 0 or 2 on (2X), or all four (4X), for rising k. */
+ * A row m of A is scaled by the word of lane 4 (m % 8) + 2 thread + m / 8, a column n of B by that of lane 4 n +
+ * thread; of the word, one byte (1X), two from byte 0 or 2 on (2X), or all four (4X), for rising k. */
 #include "block_scale.h"
 #include "machine/core/report.h"
 
@@ -43,18 +43,21 @@ const char *scales_refused(const struct insn *in, const struct scale_form *f)
 }
 
 /* One selector of the whole warp: no source says what lanes with different ones would choose. */
-static trap read_selector(struct warp *w, const struct insn *in, const struct operand *o, const char *what, uint32_t *value)
+static trap read_selector(struct warp *w, const struct insn *in, const struct operand *o, const char *what,
+                          uint32_t *value)
 {
     const uint64_t *row = source_row(w, o);
     *value = (uint32_t)row[0];
     for (uint32_t l = 1; l < LANES; l++)
         if (row[l] != row[0])
-            return warp_fault(w, in, l, REPORT_ILLEGAL, "has %s that is not the same in all lanes: %u here, %u in lane 0", what,
-                              (uint32_t)row[l], *value);
+            return warp_fault(w, in, l, REPORT_ILLEGAL,
+                              "has %s that is not the same in all lanes: %u here, %u in lane 0", what, (uint32_t)row[l],
+                              *value);
     return TRAP_NONE;
 }
 
-trap scales_read(struct warp *w, const struct insn *in, const struct scale_form *f, uint32_t rows, uint8_t code[][MOST_SCALES])
+trap scales_read(struct warp *w, const struct insn *in, const struct scale_form *f, uint32_t rows,
+                 uint8_t code[][MOST_SCALES])
 {
     const bool is_b = rows == FRAGMENT_COLUMNS;
     const struct operand *data = &in->operand[is_b ? f->operand_b : f->operand_a], *selector = data + 1;
@@ -62,17 +65,18 @@ trap scales_read(struct warp *w, const struct insn *in, const struct scale_form 
     uint32_t byte, thread;
     trap t = read_selector(w, in, &selector->element[0], is_b ? "a byte selector of B" : "a byte selector of A", &byte);
     if (t == TRAP_NONE)
-        t = read_selector(w, in, &selector->element[1], is_b ? "a thread selector of B" : "a thread selector of A", &thread);
+        t = read_selector(w, in, &selector->element[1], is_b ? "a thread selector of B" : "a thread selector of A",
+                          &thread);
     if (t != TRAP_NONE) return t;
     if (!byte_is_legal(f->count, byte))
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "selects byte %u of the scales of %s; with .scale_vec::%uX it may be %s",
-                          byte, of, f->count,
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
+                          "selects byte %u of the scales of %s; with .scale_vec::%uX it may be %s", byte, of, f->count,
                           f->count == 1   ? "0 to 3"
                           : f->count == 2 ? "0 or 2"
                                           : "0");
     if (!thread_is_legal(is_b, thread))
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "selects thread %u for the scales of %s; it may be %s", thread, of,
-                          is_b ? "0 to 3" : "0 or 1");
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "selects thread %u for the scales of %s; it may be %s",
+                          thread, of, is_b ? "0 to 3" : "0 or 1");
     const uint64_t *word = source_row(w, data);
     for (uint32_t i = 0; i < rows; i++) {
         const uint32_t lane = is_b ? 4 * i + thread : 4 * (i % 8) + 2 * thread + i / 8;

@@ -16,7 +16,8 @@ static void place(uint32_t rows, uint32_t lane, uint32_t r, uint32_t each, uint3
     *k = (step * 4 + lane % 4) * each;
 }
 
-void fragment_read(const struct warp *w, const struct operand *o, uint32_t rows, uint32_t bits, uint32_t length, uint32_t *code)
+void fragment_read(const struct warp *w, const struct operand *o, uint32_t rows, uint32_t bits, uint32_t length,
+                   uint32_t *code)
 {
     const uint32_t each = 32 / bits, mask = (uint32_t)bits_mask(bits);
     for (uint32_t r = 0; r < o->count; r++) {
@@ -79,8 +80,8 @@ enum tensor_format tensor_format_of(enum ptx_type type)
     }
 }
 
-void fragment_decode(struct tensor_panel *panel, const struct tensor_model *model, enum tensor_format format, const uint32_t *code,
-                     uint32_t rows, uint32_t length)
+void fragment_decode(struct tensor_panel *panel, const struct tensor_model *model, enum tensor_format format,
+                     const uint32_t *code, uint32_t rows, uint32_t length)
 {
     const bool late = model->late_add && !model->plain;
     tensor_clear(panel, rows, length);
@@ -93,13 +94,15 @@ void fragment_integers(int16_t *value, enum ptx_type type, const uint32_t *code,
 {
     const uint32_t bits = type == T_S4 || type == T_U4 ? 4 : 8;
     const bool is_signed = type == T_S4 || type == T_S8;
-    for (uint32_t i = 0; i < count; i++) value[i] = (int16_t)(is_signed ? sign_extend(code[i], bits) : (int64_t)code[i]);
+    for (uint32_t i = 0; i < count; i++)
+        value[i] = (int16_t)(is_signed ? sign_extend(code[i], bits) : (int64_t)code[i]);
 }
 
 uint64_t fused_f64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding)
 {
     const uint64_t quiet = UINT64_C(1) << 51;
-    if (is_nan64(b) || is_nan64(c) || is_nan64(a)) return (is_nan64(b) ? b : is_nan64(c) ? c : a) | quiet;      /* as fma.f64 */
+    /* as fma.f64 */
+    if (is_nan64(b) || is_nan64(c) || is_nan64(a)) return (is_nan64(b) ? b : is_nan64(c) ? c : a) | quiet;
     if (rounding <= ROUND_RN) {
         const double d = fma(bits_f64(a), bits_f64(b), bits_f64(c));
         return d != d ? real_f64.nan : f64_bits(d);

@@ -13,8 +13,10 @@
 
 enum { FRAGMENT_COLUMNS = 8, FRAGMENT_ROWS = 16 };
 
-/* code[row * length + k] of an operand A (8 or 16 rows) or B (8 "rows": its columns); bits: of an element, 4, 8, 16 or 32. */
-void fragment_read(const struct warp *w, const struct operand *o, uint32_t rows, uint32_t bits, uint32_t length, uint32_t *code);
+/* code[row * length + k] of an operand A (8 or 16 rows) or B (8 "rows": its columns); bits: of an element, 4, 8, 16 or
+ * 32. */
+void fragment_read(const struct warp *w, const struct operand *o, uint32_t rows, uint32_t bits, uint32_t length,
+                   uint32_t *code);
 /* The same for f64: a register is an element. */
 void fragment_read_wide(const struct warp *w, const struct operand *o, uint32_t rows, uint32_t length, uint64_t *code);
 
@@ -25,8 +27,8 @@ void accumulator_write(const struct warp *w, const struct operand *o, bool half,
 /* The format of a type; only for types that have one. */
 enum tensor_format tensor_format_of(enum ptx_type type);
 /* Decodes code[row * length + k]. */
-void fragment_decode(struct tensor_panel *panel, const struct tensor_model *model, enum tensor_format format, const uint32_t *code,
-                     uint32_t rows, uint32_t length);
+void fragment_decode(struct tensor_panel *panel, const struct tensor_model *model, enum tensor_format format,
+                     const uint32_t *code, uint32_t rows, uint32_t length);
 /* The same for s8, u8, s4, u4. */
 void fragment_integers(int16_t *value, enum ptx_type type, const uint32_t *code, uint32_t count);
 

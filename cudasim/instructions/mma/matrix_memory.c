@@ -1,10 +1,12 @@
 /* Matrices between shared memory and the registers of a warp (PTX ISA 9.7.14.5.15-17): ldmatrix, stmatrix, movmatrix.
  *
- * A matrix has 8 rows of 16 bytes; lane 8 n + i gives the address of row i of matrix n and counts as the one that accesses it.  In
- * registers lane l holds elements (l / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1) of each matrix, or of its transpose.
+ * A matrix has 8 rows of 16 bytes; lane 8 n + i gives the address of row i of matrix n and counts as the one that
+ * accesses it.  In registers lane l holds elements (l / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1) of each matrix, or of
+ * its transpose.
  *
- * Matrices of bytes have rows of 16 elements in 16 bytes of memory, of which elements of 4 and 6 bits fill the first 8 and 12; in
- * registers each has a byte.  How lanes hold them follows CuTe's layouts and, for m16n16, a published measurement on sm_120a:
+ * Matrices of bytes have rows of 16 elements in 16 bytes of memory, of which elements of 4 and 6 bits fill the first 8
+ * and 12; in registers each has a byte.  How lanes hold them follows CuTe's layouts and, for m16n16, a published
+ * measurement on sm_120a:
  *     m8n16         lane l: elements 4 (l % 4) + 0..3 of row l / 4; a register a matrix
  *     m16n16.trans  lane l: rows 4 (l % 4) + 0..3 of column l / 4, in the second register of column l / 4 + 8
  *     m16n8.trans   memory has the columns, of 16; byte b of lane l: column 2 (l % 4) + b % 2, row l / 4 + b / 2 * 8 */
@@ -83,7 +85,8 @@ static trap op_stmatrix(struct warp *w, const struct insn *in, uint32_t lanes)
         matrix m;
         const uint64_t *b = source_row(w, &in->operand[1].element[n]);
         for (uint32_t l = 0; l < LANES; l++)
-            for (uint32_t h = 0; h < 2; h++) *element_of(m, in->detail == TRANSPOSED, l, h) = (uint16_t)(b[l] >> 16 * h);
+            for (uint32_t h = 0; h < 2; h++)
+                *element_of(m, in->detail == TRANSPOSED, l, h) = (uint16_t)(b[l] >> 16 * h);
         for (uint32_t i = 0; i < SIDE; i++)
             for (uint32_t j = 0; j < SIDE; j++) store_bytes(a.host[n * SIDE + i] + 2 * j, 2, m[i][j]);
     }
@@ -125,7 +128,8 @@ static trap op_ldmatrix_bytes(struct warp *w, const struct insn *in, uint32_t la
             d[l] = 0;
             for (uint32_t b = 0; b < 4; b++) {
                 const uint32_t i = l / 4, j = l % 4 * 4 + b;
-                const uint8_t e = (in->detail & TALL) != 0 ? element[n / 2 * 16 + j][i + n % 2 * 8] : element[SIDE * n + i][j];
+                const uint8_t e =
+                    (in->detail & TALL) != 0 ? element[n / 2 * 16 + j][i + n % 2 * 8] : element[SIDE * n + i][j];
                 d[l] |= (uint64_t)e << 8 * b;
             }
         }
@@ -173,7 +177,10 @@ static const char *prepare_transposed(struct module *module, struct insn *in)
 static const char *prepare_bytes(struct module *module, struct insn *in)
 {
     (void)module;
-    in->detail = (insn_has(in, ".b4x16_p64") ? 4 : insn_has(in, ".b6x16_p32") ? 6 : 8) | (insn_has(in, ".m16n16") ? TALL : 0);
+    in->detail = (insn_has(in, ".b4x16_p64")   ? 4
+                  : insn_has(in, ".b6x16_p32") ? 6
+                                               : 8)
+                 | (insn_has(in, ".m16n16") ? TALL : 0);
     return NULL;
 }
 
@@ -185,23 +192,37 @@ static const char *prepare_bytes(struct module *module, struct insn *in)
     { "stmatrix.sync.aligned" words "{.shared|.shared::cta}.b16", NULL, "a s:b32{" count "}", 78, "sm_90+", \
       DEMANDS_WHOLE_WARP, op_stmatrix, prepare_transposed, "9.7.14.5.16 stmatrix" }
 #define LDMATRIX_BYTES(words, formats, count) \
-    { "ldmatrix.sync.aligned" words "{.shared|.shared::cta}" formats, NULL, "d_:b32{" count "} a", 86, "sm_100f sm_120f", \
-      DEMANDS_WHOLE_WARP, op_ldmatrix_bytes, prepare_bytes, "9.7.14.5.15 ldmatrix" }
+    { \
+        "ldmatrix.sync.aligned" words "{.shared|.shared::cta}" formats, NULL, "d_:b32{" count "} a", 86, \
+            "sm_100f sm_120f", DEMANDS_WHOLE_WARP, op_ldmatrix_bytes, prepare_bytes, "9.7.14.5.15 ldmatrix" \
+    }
 #define STMATRIX_BYTES(number, count) \
-    { "stmatrix.sync.aligned.m16n8" number ".trans{.shared|.shared::cta}.b8", NULL, "a s:b32{" count "}", 86, "sm_100f sm_120f", \
-      DEMANDS_WHOLE_WARP, op_stmatrix_bytes, NULL, "9.7.14.5.16 stmatrix" }
+    { \
+        "stmatrix.sync.aligned.m16n8" number ".trans{.shared|.shared::cta}.b8", NULL, "a s:b32{" count "}", 86, \
+            "sm_100f sm_120f", DEMANDS_WHOLE_WARP, op_stmatrix_bytes, NULL, "9.7.14.5.16 stmatrix" \
+    }
 #define SMALL ".b8x16(.b4x16_p64|.b6x16_p32)"
 #define BOTH_ORDERS(ROW, number, count) ROW(".m8n8" number "{.trans}", count), ROW(number "{.trans}.m8n8", count)
 
 static const struct row rows[] = {
-    BOTH_ORDERS(LDMATRIX, ".x1", "1"), BOTH_ORDERS(LDMATRIX, ".x2", "2"), BOTH_ORDERS(LDMATRIX, ".x4", "4"),
-    BOTH_ORDERS(STMATRIX, ".x1", "1"), BOTH_ORDERS(STMATRIX, ".x2", "2"), BOTH_ORDERS(STMATRIX, ".x4", "4"),
-    LDMATRIX_BYTES(".m8n16.x1", SMALL, "1"), LDMATRIX_BYTES(".m8n16.x2", SMALL, "2"), LDMATRIX_BYTES(".m8n16.x4", SMALL, "4"),
-    LDMATRIX_BYTES(".m16n16.x1.trans", ".b8", "2"), LDMATRIX_BYTES(".m16n16.x2.trans", ".b8", "4"),
-    LDMATRIX_BYTES(".m16n16.x1.trans", SMALL, "2"), LDMATRIX_BYTES(".m16n16.x2.trans", SMALL, "4"),
-    STMATRIX_BYTES(".x1", "1"), STMATRIX_BYTES(".x2", "2"), STMATRIX_BYTES(".x4", "4"),
-    { "movmatrix.sync.aligned.m8n8.trans.b16", NULL, "d:b32 s:b32", 78, "sm_75+", DEMANDS_WHOLE_WARP, op_movmatrix, NULL,
-      "9.7.14.5.17 movmatrix" },
+    BOTH_ORDERS(LDMATRIX, ".x1", "1"),
+    BOTH_ORDERS(LDMATRIX, ".x2", "2"),
+    BOTH_ORDERS(LDMATRIX, ".x4", "4"),
+    BOTH_ORDERS(STMATRIX, ".x1", "1"),
+    BOTH_ORDERS(STMATRIX, ".x2", "2"),
+    BOTH_ORDERS(STMATRIX, ".x4", "4"),
+    LDMATRIX_BYTES(".m8n16.x1", SMALL, "1"),
+    LDMATRIX_BYTES(".m8n16.x2", SMALL, "2"),
+    LDMATRIX_BYTES(".m8n16.x4", SMALL, "4"),
+    LDMATRIX_BYTES(".m16n16.x1.trans", ".b8", "2"),
+    LDMATRIX_BYTES(".m16n16.x2.trans", ".b8", "4"),
+    LDMATRIX_BYTES(".m16n16.x1.trans", SMALL, "2"),
+    LDMATRIX_BYTES(".m16n16.x2.trans", SMALL, "4"),
+    STMATRIX_BYTES(".x1", "1"),
+    STMATRIX_BYTES(".x2", "2"),
+    STMATRIX_BYTES(".x4", "4"),
+    { "movmatrix.sync.aligned.m8n8.trans.b16", NULL, "d:b32 s:b32", 78, "sm_75+", DEMANDS_WHOLE_WARP, op_movmatrix,
+      NULL, "9.7.14.5.17 movmatrix" },
 };
 
 const struct family family_matrix_memory = FAMILY("matrices in shared memory", rows);

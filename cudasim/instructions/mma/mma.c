@@ -1,5 +1,6 @@
 /* Matrix multiply-and-accumulate of a warp with dense operands (PTX ISA 9.7.14.5.14): mma.sync, D = A * B + C.
- * Floating-point sums follow the models of machine/mma/tensor_core.h; integers and bits are exact; f64 is a chain of fma, rising k. */
+ * Floating-point sums follow the models of machine/mma/tensor_core.h; integers and bits are exact; f64 is a chain of
+ * fma, rising k. */
 #include <math.h>
 
 #include "instructions/table/families.h"
@@ -18,7 +19,8 @@ static trap op_mma(struct warp *w, const struct insn *in, uint32_t lanes)
     (void)lanes;
     const struct machine *machine = w->cta->cluster->grid->machine;
     const uint32_t rows = rows_of(in), length = length_of(in);
-    const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
+    const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]),
+                             fb = tensor_format_of((enum ptx_type)in->type[2]);
     const bool half = in->type[0] == T_F16;
     const struct tensor_model model =
         tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_MMA_SYNC, fa, fb, half, length);
@@ -129,7 +131,8 @@ static void quad_place(bool major, uint32_t lane, uint32_t i, uint32_t *row, uin
     *row = major ? lane % 4 + high : i + high;
     *k = major ? i : lane % 4;
 }
-static void quad_read(const struct warp *w, const struct operand *o, bool major, float value[QUAD_COUNT][QUAD_N][QUAD_K])
+static void quad_read(const struct warp *w, const struct operand *o, bool major,
+                      float value[QUAD_COUNT][QUAD_N][QUAD_K])
 {
     for (uint32_t lane = 0; lane < LANES; lane++)
         for (uint32_t i = 0; i < QUAD_K; i++) {
@@ -145,7 +148,8 @@ static void quad_accumulator(bool half, uint32_t lane, uint32_t i, uint32_t *row
     *column = half ? i : (i & 4) + (lane & 2) + (i & 1);
 }
 
-/* No tensor core of sm_90 or later has this shape: ptxas 13.0 makes fp32 arithmetic of it, in this order, rounded to nearest. */
+/* No tensor core of sm_90 or later has this shape: ptxas 13.0 makes fp32 arithmetic of it, in this order, rounded to
+ * nearest. */
 static float quad_dot(const float *a, const float *b, float c, bool half_output)
 {
     if (half_output) return (c + fmaf(a[1], b[1], a[0] * b[0])) + fmaf(a[3], b[3], a[2] * b[2]);
@@ -194,22 +198,27 @@ static const char *prepare_shape(struct module *module, struct insn *in)
 #define FP8 "e4m3 e5m2"
 /* Shape, types, registers of D (and C), A and B, first version, targets. */
 #define ROW(pattern, types, operands, since, targets, run) \
-    { "mma.sync.aligned." pattern, types, operands, since, targets, DEMANDS_WHOLE_WARP, run, prepare_shape, "9.7.14.5.14 mma" }
+    { \
+        "mma.sync.aligned." pattern, types, operands, since, targets, DEMANDS_WHOLE_WARP, run, prepare_shape, \
+            "9.7.14.5.14 mma" \
+    }
 #define OPERANDS(accumulator, element, nd, na, nb) \
     "d_:" accumulator "{" nd "} s:" element "{" na "} s:" element "{" nb "} s:" accumulator "{" nd "}"
 #define TO_F32(shape, a, b, na, nb, since, targets) \
-    ROW(shape ".row.col.$1.$2.$3.$4", TYPES("f32", a, b, "f32"), OPERANDS("f32", "b32", "4", na, nb), since, targets, op_mma)
+    ROW(shape ".row.col.$1.$2.$3.$4", TYPES("f32", a, b, "f32"), OPERANDS("f32", "b32", "4", na, nb), since, targets, \
+        op_mma)
 #define TO_F16(shape, a, b, na, nb, since, targets) \
-    ROW(shape ".row.col.$1.$2.$3.$4", TYPES("f16", a, b, "f16"), OPERANDS("b32", "b32", "2", na, nb), since, targets, op_mma)
+    ROW(shape ".row.col.$1.$2.$3.$4", TYPES("f16", a, b, "f16"), OPERANDS("b32", "b32", "2", na, nb), since, targets, \
+        op_mma)
 #define INTEGERS(shape, types, nd, na, nb, since, targets) \
-    ROW(shape ".row.col{.satfinite}.$1.$2.$3.$4", TYPES("s32", types, types, "s32"), OPERANDS("s32", "b32", nd, na, nb), since, \
-        targets, op_mma_integer)
+    ROW(shape ".row.col{.satfinite}.$1.$2.$3.$4", TYPES("s32", types, types, "s32"), \
+        OPERANDS("s32", "b32", nd, na, nb), since, targets, op_mma_integer)
 #define BITS(shape, op, nd, na, nb, since, targets) \
-    ROW(shape ".row.col.$1.$2.$3.$4" op ".popc", TYPES("s32", "b1", "b1", "s32"), OPERANDS("s32", "b32", nd, na, nb), since, \
-        targets, op_mma_bits)
+    ROW(shape ".row.col.$1.$2.$3.$4" op ".popc", TYPES("s32", "b1", "b1", "s32"), OPERANDS("s32", "b32", nd, na, nb), \
+        since, targets, op_mma_bits)
 #define DOUBLES(shape, nd, na, nb, since, targets) \
-    ROW(shape ".row.col.$1.$2.$3.$4{.rn|.rz|.rm|.rp}", TYPES("f64", "f64", "f64", "f64"), OPERANDS("f64", "f64", nd, na, nb), \
-        since, targets, op_mma_f64)
+    ROW(shape ".row.col.$1.$2.$3.$4{.rn|.rz|.rm|.rp}", TYPES("f64", "f64", "f64", "f64"), \
+        OPERANDS("f64", "f64", nd, na, nb), since, targets, op_mma_f64)
 #define QUADS(d, c, operands) \
     ROW("m8n8k4(.row|.col)(.row|.col).$1.$2.$3.$4", TYPES(d, "f16", "f16", c), operands, 64, "sm_70+", op_mma_quads)
 
@@ -217,36 +226,36 @@ static const struct row rows[] = {
     QUADS("f16", "f16", "d_:b32{4} s:b32{2} s:b32{2} s:b32{4}"),
     QUADS("f32", "f16", "d_:f32{8} s:b32{2} s:b32{2} s:b32{4}"),
     QUADS("f32", "f32", "d_:f32{8} s:b32{2} s:b32{2} s:f32{8}"),
-    TO_F32("m16n8k8",  "f16",  "f16",  "2", "1", 65, "sm_75+"),
-    TO_F16("m16n8k8",  "f16",  "f16",  "2", "1", 65, "sm_75+"),
-    TO_F32("m16n8k16", "f16",  "f16",  "4", "2", 70, "sm_80+"),
-    TO_F16("m16n8k16", "f16",  "f16",  "4", "2", 70, "sm_80+"),
-    TO_F32("m16n8k8",  "bf16", "bf16", "2", "1", 70, "sm_80+"),
+    TO_F32("m16n8k8", "f16", "f16", "2", "1", 65, "sm_75+"),
+    TO_F16("m16n8k8", "f16", "f16", "2", "1", 65, "sm_75+"),
+    TO_F32("m16n8k16", "f16", "f16", "4", "2", 70, "sm_80+"),
+    TO_F16("m16n8k16", "f16", "f16", "4", "2", 70, "sm_80+"),
+    TO_F32("m16n8k8", "bf16", "bf16", "2", "1", 70, "sm_80+"),
     TO_F32("m16n8k16", "bf16", "bf16", "4", "2", 70, "sm_80+"),
-    TO_F32("m16n8k4",  "tf32", "tf32", "2", "1", 70, "sm_80+"),
-    TO_F32("m16n8k8",  "tf32", "tf32", "4", "2", 70, "sm_80+"),
-    TO_F32("m16n8k32", FP8,    FP8,    "4", "2", 84, "sm_89+"),
-    TO_F16("m16n8k32", FP8,    FP8,    "4", "2", 87, "sm_89+"),
-    TO_F32("m16n8k16", FP8,    FP8,    "2", "1", 87, "sm_89+"),
-    TO_F16("m16n8k16", FP8,    FP8,    "2", "1", 87, "sm_89+"),
-    ROW("m16n8k16.row.col.kind::f8f6f4.$1.$2.$3.$4", TYPES("f32", FP8, FP8, "f32"), OPERANDS("f32", "b32", "4", "2", "1"), 87,
-        "sm_100f sm_120f", op_mma),
-    ROW("m16n8k16.row.col.kind::f8f6f4.$1.$2.$3.$4", TYPES("f16", FP8, FP8, "f16"), OPERANDS("b32", "b32", "2", "2", "1"), 87,
-        "sm_100f sm_120f", op_mma),
-    DOUBLES("m8n8k4",   "2", "1", "1", 70, "sm_80+"),
-    DOUBLES("m16n8k4",  "4", "2", "1", 78, "sm_90+"),
-    DOUBLES("m16n8k8",  "4", "4", "2", 78, "sm_90+"),
+    TO_F32("m16n8k4", "tf32", "tf32", "2", "1", 70, "sm_80+"),
+    TO_F32("m16n8k8", "tf32", "tf32", "4", "2", 70, "sm_80+"),
+    TO_F32("m16n8k32", FP8, FP8, "4", "2", 84, "sm_89+"),
+    TO_F16("m16n8k32", FP8, FP8, "4", "2", 87, "sm_89+"),
+    TO_F32("m16n8k16", FP8, FP8, "2", "1", 87, "sm_89+"),
+    TO_F16("m16n8k16", FP8, FP8, "2", "1", 87, "sm_89+"),
+    ROW("m16n8k16.row.col.kind::f8f6f4.$1.$2.$3.$4", TYPES("f32", FP8, FP8, "f32"),
+        OPERANDS("f32", "b32", "4", "2", "1"), 87, "sm_100f sm_120f", op_mma),
+    ROW("m16n8k16.row.col.kind::f8f6f4.$1.$2.$3.$4", TYPES("f16", FP8, FP8, "f16"),
+        OPERANDS("b32", "b32", "2", "2", "1"), 87, "sm_100f sm_120f", op_mma),
+    DOUBLES("m8n8k4", "2", "1", "1", 70, "sm_80+"),
+    DOUBLES("m16n8k4", "4", "2", "1", 78, "sm_90+"),
+    DOUBLES("m16n8k8", "4", "4", "2", 78, "sm_90+"),
     DOUBLES("m16n8k16", "4", "8", "4", 78, "sm_90+"),
-    INTEGERS("m8n8k16",  "s8 u8", "2", "1", "1", 65, "sm_75+"),
+    INTEGERS("m8n8k16", "s8 u8", "2", "1", "1", 65, "sm_75+"),
     INTEGERS("m16n8k16", "s8 u8", "4", "2", "1", 70, "sm_80+"),
     INTEGERS("m16n8k32", "s8 u8", "4", "4", "2", 70, "sm_80+"),
-    INTEGERS("m8n8k32",  "s4 u4", "2", "1", "1", 65, "sm_75+"),
+    INTEGERS("m8n8k32", "s4 u4", "2", "1", "1", 65, "sm_75+"),
     INTEGERS("m16n8k32", "s4 u4", "4", "2", "1", 70, "sm_80+"),
     INTEGERS("m16n8k64", "s4 u4", "4", "4", "2", 70, "sm_80+"),
-    BITS("m8n8k128",  ".xor", "2", "1", "1", 70, "sm_75+"),
+    BITS("m8n8k128", ".xor", "2", "1", "1", 70, "sm_75+"),
     BITS("m16n8k128", ".xor", "4", "2", "1", 70, "sm_80+"),
     BITS("m16n8k256", ".xor", "4", "4", "2", 70, "sm_80+"),
-    BITS("m8n8k128",  ".and", "2", "1", "1", 71, "sm_80+"),
+    BITS("m8n8k128", ".and", "2", "1", "1", 71, "sm_80+"),
     BITS("m16n8k128", ".and", "4", "2", "1", 71, "sm_80+"),
     BITS("m16n8k256", ".and", "4", "4", "2", 71, "sm_80+"),
 };

@@ -1,5 +1,6 @@
-/* Matrix multiply-and-accumulate of a warp with elements of 4, 6 and 8 bits (PTX ISA 9.7.14.5.14, block scaling 9.7.14.3):
- * mma.sync of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4.  Sums follow machine/mma/tensor_core.h and tensor_core_fp4.h. */
+/* Matrix multiply-and-accumulate of a warp with elements of 4, 6 and 8 bits (PTX ISA 9.7.14.5.14, block scaling
+ * 9.7.14.3): mma.sync of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4.  Sums follow machine/mma/tensor_core.h and
+ * tensor_core_fp4.h. */
 #include "block_scale.h"
 #include "instructions/table/families.h"
 #include "machine/mma/tensor_core.h"
@@ -7,13 +8,15 @@
 enum { D, A, B, C, SCALE_A, SELECT_A, SCALE_B, SELECT_B }; /* operands */
 enum { BYTES_K = 32, NIBBLES_K = 64 };
 
-/* mma.sync.kind::f8f6f4, kind::mxf8f6f4   d = c + (a * scale of its row) * (b * scale of its column), an element in each byte */
+/* mma.sync.kind::f8f6f4, kind::mxf8f6f4   d = c + (a * scale of its row) * (b * scale of its column), an element in
+ * each byte */
 static trap op_mma_bytes(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)lanes;
     const struct scale_form *f = in->data;
     const struct machine *machine = w->cta->cluster->grid->machine;
-    const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
+    const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]),
+                             fb = tensor_format_of((enum ptx_type)in->type[2]);
     const bool half = in->type[0] == T_F16;
     uint8_t scale_a[FRAGMENT_ROWS][MOST_SCALES], scale_b[FRAGMENT_COLUMNS][MOST_SCALES];
     bool nan_a[FRAGMENT_ROWS] = { false }, nan_b[FRAGMENT_COLUMNS] = { false };
@@ -57,7 +60,8 @@ static void read_nibbles(const struct warp *w, const struct operand *o, uint32_t
     }
 }
 
-/* mma.sync.kind::mxf4, kind::mxf4nvf4   d = c + (a * scale) * (b * scale), two elements in each byte, 2 or 4 scales for 64 */
+/* mma.sync.kind::mxf4, kind::mxf4nvf4   d = c + (a * scale) * (b * scale), two elements in each byte, 2 or 4 scales for
+ * 64 */
 static trap op_mma_nibbles(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)lanes;
@@ -119,4 +123,5 @@ static const struct row rows[] = {
     SCALED("m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X", "e2m1", ".ue4m3", op_mma_nibbles),
 };
 
-const struct family family_mma_block_scale = FAMILY("matrix multiply-and-accumulate of small elements with block scales", rows);
+const struct family family_mma_block_scale =
+    FAMILY("matrix multiply-and-accumulate of small elements with block scales", rows);

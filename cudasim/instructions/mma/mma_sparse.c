@@ -1,9 +1,10 @@
 /* Matrix multiply-and-accumulate of a warp with a sparse A (PTX ISA 9.7.14.6): mma.sp and mma.sp::ordered_metadata.
  *
- * A holds half of its elements; for each chunk (4 columns; tf32: 2; 4 bits: 8, in pairs) four bits of metadata say which.  Of the
- * four lanes that hold rows g and g + 8, these have the metadata (9.7.14.6.2, figures 119 to 147; the same in ptxas 13.0's
- * reordering for sm_100 and in CuTe's layouts of E), f being the selector:
- *     16 and 32 bits    lane 2 f + i (short K: lane f): chunks 4 i to 4 i + 3, of row g in the low half, of g + 8 in the high half
+ * A holds half of its elements; for each chunk (4 columns; tf32: 2; 4 bits: 8, in pairs) four bits of metadata say
+ * which.  Of the four lanes that hold rows g and g + 8, these have the metadata (9.7.14.6.2, figures 119 to 147; the
+ * same in ptxas 13.0's reordering for sm_100 and in CuTe's layouts of E), f being the selector:
+ *     16 and 32 bits    lane 2 f + i (short K: lane f): chunks 4 i to 4 i + 3, of row g in the low half, of g + 8 in
+ *                       the high half
  *     4 and 8 bits      lane 2 f + i: row g + 8 i, eight chunks; long K: lanes 2 and 3 have the next eight */
 #include "instructions/table/families.h"
 #include "fragment.h"
@@ -20,7 +21,8 @@ static uint32_t nibble(const struct sparse_form *f, const uint64_t *metadata, ui
 {
     const uint32_t group = row % 8 * 4, high = row / 8;
     if (f->bits >= 16)
-        return metadata[group + (f->single ? f->selector : 2 * f->selector + chunk / 4)] >> (16 * high + chunk % 4 * 4) & 15;
+        return metadata[group + (f->single ? f->selector : 2 * f->selector + chunk / 4)] >> (16 * high + chunk % 4 * 4)
+               & 15;
     return metadata[group + 2 * (f->selector + chunk / 8) + high] >> (chunk % 8 * 4) & 15;
 }
 
@@ -63,7 +65,8 @@ static trap op_mma_sparse(struct warp *w, const struct insn *in, uint32_t lanes)
     uint8_t column[FRAGMENT_ROWS][MOST_K / 2];
     trap t = sparse_columns(w, in, f, METADATA, column);
     if (t != TRAP_NONE) return t;
-    const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
+    const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]),
+                             fb = tensor_format_of((enum ptx_type)in->type[2]);
     const bool half = in->type[0] == T_F16;
     const struct tensor_model model =
         tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_MMA_SYNC, fa, fb, half, f->length);
@@ -75,7 +78,8 @@ static trap op_mma_sparse(struct warp *w, const struct insn *in, uint32_t lanes)
     fragment_read(w, &in->operand[A], FRAGMENT_ROWS, f->bits, f->length / 2, code);
     tensor_clear(&a, FRAGMENT_ROWS, f->length);
     for (uint32_t row = 0; row < FRAGMENT_ROWS; row++)
-        for (uint32_t e = 0; e < f->length / 2; e++) tensor_set(&a, row, column[row][e], fa, code[row * (f->length / 2) + e]);
+        for (uint32_t e = 0; e < f->length / 2; e++)
+            tensor_set(&a, row, column[row][e], fa, code[row * (f->length / 2) + e]);
     fragment_read(w, &in->operand[B], FRAGMENT_COLUMNS, f->bits, f->length, code);
     fragment_decode(&b, &model, fb, code, FRAGMENT_COLUMNS, f->length);
     accumulator_read(w, &in->operand[C], FRAGMENT_ROWS, half, value);
@@ -116,7 +120,8 @@ static trap op_mma_sparse_integer(struct warp *w, const struct insn *in, uint32_
     return TRAP_NONE;
 }
 
-/* "the sparsity selector must be": below 4 where one lane has the metadata, below 2 where two have, 0 where all have. */
+/* "the sparsity selector must be": below 4 where one lane has the metadata, below 2 where two have, 0 where all
+ * have. */
 const char *sparse_prepare(struct sparse_form *f, const struct insn *in, uint32_t bits, int operand)
 {
     uint32_t m;
@@ -153,26 +158,31 @@ static const char *prepare_sparse(struct module *module, struct insn *in)
 #define ROW(word, pattern, types, operands, since, targets, run) \
     { "mma" word ".sync.aligned." pattern, types, operands " s:b32 i:u32", since, targets, DEMANDS_WHOLE_WARP, run, \
       prepare_sparse, "9.7.14.6.3 mma.sp" }
-#define OPERANDS(accumulator, nd, na, nb) "d_:" accumulator "{" nd "} s:b32{" na "} s:b32{" nb "} s:" accumulator "{" nd "}"
+#define OPERANDS(accumulator, nd, na, nb) \
+    "d_:" accumulator "{" nd "} s:b32{" na "} s:b32{" nb "} s:" accumulator "{" nd "}"
 #define TO_F32(word, shape, type, na, nb, since, targets) \
-    ROW(word, shape ".row.col.$1.$2.$3.$4", TYPES("f32", type, type, "f32"), OPERANDS("f32", "4", na, nb), since, targets, \
-        op_mma_sparse)
+    ROW(word, shape ".row.col.$1.$2.$3.$4", TYPES("f32", type, type, "f32"), OPERANDS("f32", "4", na, nb), since, \
+        targets, op_mma_sparse)
 #define TO_F16(word, shape, type, na, nb, since, targets) \
-    ROW(word, shape ".row.col.$1.$2.$3.$4", TYPES("f16", type, type, "f16"), OPERANDS("b32", "2", na, nb), since, targets, \
-        op_mma_sparse)
+    ROW(word, shape ".row.col.$1.$2.$3.$4", TYPES("f16", type, type, "f16"), OPERANDS("b32", "2", na, nb), since, \
+        targets, op_mma_sparse)
 #define INTEGERS(word, shape, types, na, nb, since, targets) \
-    ROW(word, shape ".row.col{.satfinite}.$1.$2.$3.$4", TYPES("s32", types, types, "s32"), OPERANDS("s32", "4", na, nb), since, \
-        targets, op_mma_sparse_integer)
+    ROW(word, shape ".row.col{.satfinite}.$1.$2.$3.$4", TYPES("s32", types, types, "s32"), \
+        OPERANDS("s32", "4", na, nb), since, targets, op_mma_sparse_integer)
 #define FORMS(word, since, since_fp8) \
-    TO_F32(word, "m16n8k16", "f16", "2", "2", since, "sm_80+"), TO_F16(word, "m16n8k16", "f16", "2", "2", since, "sm_80+"), \
-    TO_F32(word, "m16n8k32", "f16", "4", "4", since, "sm_80+"), TO_F16(word, "m16n8k32", "f16", "4", "4", since, "sm_80+"), \
-    TO_F32(word, "m16n8k16", "bf16", "2", "2", since, "sm_80+"), TO_F32(word, "m16n8k32", "bf16", "4", "4", since, "sm_80+"), \
-    TO_F32(word, "m16n8k8", "tf32", "2", "2", since, "sm_80+"), TO_F32(word, "m16n8k16", "tf32", "4", "4", since, "sm_80+"), \
-    TO_F32(word, "m16n8k64", FP8, "4", "4", since_fp8, "sm_89+"), \
-    INTEGERS(word, "m16n8k32", "s8 u8", "2", "2", since, "sm_80+"), \
-    INTEGERS(word, "m16n8k64", "s8 u8", "4", "4", since, "sm_80+"), \
-    INTEGERS(word, "m16n8k64", "s4 u4", "2", "2", since, "sm_80+"), \
-    INTEGERS(word, "m16n8k128", "s4 u4", "4", "4", since, "sm_80+")
+    TO_F32(word, "m16n8k16", "f16", "2", "2", since, "sm_80+"), \
+        TO_F16(word, "m16n8k16", "f16", "2", "2", since, "sm_80+"), \
+        TO_F32(word, "m16n8k32", "f16", "4", "4", since, "sm_80+"), \
+        TO_F16(word, "m16n8k32", "f16", "4", "4", since, "sm_80+"), \
+        TO_F32(word, "m16n8k16", "bf16", "2", "2", since, "sm_80+"), \
+        TO_F32(word, "m16n8k32", "bf16", "4", "4", since, "sm_80+"), \
+        TO_F32(word, "m16n8k8", "tf32", "2", "2", since, "sm_80+"), \
+        TO_F32(word, "m16n8k16", "tf32", "4", "4", since, "sm_80+"), \
+        TO_F32(word, "m16n8k64", FP8, "4", "4", since_fp8, "sm_89+"), \
+        INTEGERS(word, "m16n8k32", "s8 u8", "2", "2", since, "sm_80+"), \
+        INTEGERS(word, "m16n8k64", "s8 u8", "4", "4", since, "sm_80+"), \
+        INTEGERS(word, "m16n8k64", "s4 u4", "2", "2", since, "sm_80+"), \
+        INTEGERS(word, "m16n8k128", "s4 u4", "4", "4", since, "sm_80+")
 
 static const struct row rows[] = {
     FORMS(".sp", 71, 84),

@@ -1,4 +1,5 @@
-/* Asynchronous warpgroup matrix products (PTX ISA 9.7.15): wgmma.mma_async, its sparse form, fence, commit_group and wait_group. */
+/* Asynchronous warpgroup matrix products (PTX ISA 9.7.15): wgmma.mma_async, its sparse form, fence, commit_group and
+ * wait_group. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/mma/wgmma.h"
@@ -6,8 +7,8 @@
 
 /* ---- handlers ---- */
 
-/* wgmma.mma_async d, a, b, scale-d, ...  d = a * b + d, or a * b where scale-d is false; later: registers and memory are read
- * then */
+/* wgmma.mma_async d, a, b, scale-d, ...  d = a * b + d, or a * b where scale-d is false; later: registers and memory
+ * are read then */
 static trap op_mma_async(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     trap t;
@@ -102,7 +103,8 @@ static const char *fill_operands(struct insn *in, struct wgmma_form *f)
     const char *wrong = NULL;
     if (o < end) wrong = immediate(o++, -1, &f->a_negated, "imm-scale-a is 1 or -1");
     if (wrong == NULL && o < end) wrong = immediate(o++, -1, &f->b_negated, "imm-scale-b is 1 or -1");
-    if (wrong == NULL && o < end && !f->a_in_registers) wrong = immediate(o++, 0, &f->a_mn_major, "imm-trans-a is 0 or 1");
+    if (wrong == NULL && o < end && !f->a_in_registers)
+        wrong = immediate(o++, 0, &f->a_mn_major, "imm-trans-a is 0 or 1");
     if (wrong == NULL && o < end) wrong = immediate(o++, 0, &f->b_mn_major, "imm-trans-b is 0 or 1");
     return wrong;
 }
@@ -110,8 +112,10 @@ static const char *fill_operands(struct insn *in, struct wgmma_form *f)
 static const char *check(const struct wgmma_form *f)
 {
     if (!n_is_legal(f->n, f->kind))
-        return f->kind == WGMMA_FLOAT ? "N is a multiple of 8 from 8 to 256" : "N is 8, 16, 24, 32 or a multiple of 16 up to 256";
-    if (f->d->count != f->n / (f->f16_output ? 4 : 2)) return f->f16_output ? "D has N/4 registers" : "D has N/2 registers";
+        return f->kind == WGMMA_FLOAT ? "N is a multiple of 8 from 8 to 256"
+                                      : "N is 8, 16, 24, 32 or a multiple of 16 up to 256";
+    if (f->d->count != f->n / (f->f16_output ? 4 : 2))
+        return f->f16_output ? "D has N/4 registers" : "D has N/2 registers";
     if (repeats(f->d)) return "a register stands twice among the accumulators: no source says which value it keeps";
     if (f->a_in_registers && share(f->d, f->a)) return "A and D share a register: no source says what becomes of it";
     return NULL;
@@ -128,8 +132,8 @@ static enum tensor_format format_of(enum ptx_type type)
     }
 }
 
-static const char *prepare_form(struct module *module, struct insn *in, enum wgmma_kind kind, enum ptx_type a, enum ptx_type b,
-                                bool f16_output)
+static const char *prepare_form(struct module *module, struct insn *in, enum wgmma_kind kind, enum ptx_type a,
+                                enum ptx_type b, bool f16_output)
 {
     struct wgmma_form *f = arena_allocate(&module->arena, sizeof *f);
     if (f == NULL) return "no memory";
@@ -148,28 +152,38 @@ static const char *prepare_form(struct module *module, struct insn *in, enum wgm
     return wrong != NULL ? wrong : check(f);
 }
 
-static const char *prepare_f16(struct module *m, struct insn *in) { return prepare_form(m, in, WGMMA_FLOAT, T_F16, T_F16, true); }
+static const char *prepare_f16(struct module *m, struct insn *in)
+{
+    return prepare_form(m, in, WGMMA_FLOAT, T_F16, T_F16, true);
+}
 static const char *prepare_f32(struct module *m, struct insn *in)
 {
     return prepare_form(m, in, WGMMA_FLOAT, (enum ptx_type)in->type[0], (enum ptx_type)in->type[0], false);
 }
 static const char *prepare_fp8(struct module *m, struct insn *in)
 {
-    return prepare_form(m, in, WGMMA_FLOAT, (enum ptx_type)in->type[0], (enum ptx_type)in->type[1], insn_has(in, ".f16"));
+    return prepare_form(m, in, WGMMA_FLOAT, (enum ptx_type)in->type[0], (enum ptx_type)in->type[1],
+                        insn_has(in, ".f16"));
 }
 static const char *prepare_integer(struct module *m, struct insn *in)
 {
     if (in->type[0] != in->type[1] && m->version < 84) return "one signed and one unsigned operand need PTX 8.4";
     return prepare_form(m, in, WGMMA_INTEGER, (enum ptx_type)in->type[0], (enum ptx_type)in->type[1], false);
 }
-static const char *prepare_bit(struct module *m, struct insn *in) { return prepare_form(m, in, WGMMA_BIT, T_B32, T_B32, false); }
+static const char *prepare_bit(struct module *m, struct insn *in)
+{
+    return prepare_form(m, in, WGMMA_BIT, T_B32, T_B32, false);
+}
 
-/* Two rows a type: A in shared memory, by a descriptor, and in four registers.  The transposes exist for 16-bit types in shared
- * memory. */
+/* Two rows a type: A in shared memory, by a descriptor, and in four registers.  The transposes exist for 16-bit types
+ * in shared memory. */
 #define MMA "wgmma.mma_async.sync.aligned.m64n#"
 #define MMA_SP "wgmma.mma_async.sp.sync.aligned.m64n#"
 #define ROW(pattern, types, operands, since, prepare, section) \
-    { pattern, types, operands, since, "sm_90a", DEMANDS_WHOLE_WARP | DEMANDS_WARPGROUP, op_mma_async, prepare, section }
+    { \
+        pattern, types, operands, since, "sm_90a", DEMANDS_WHOLE_WARP | DEMANDS_WARPGROUP, op_mma_async, prepare, \
+            section \
+    }
 #define FORM(pattern, types, d, a, rest, since, prepare, section) \
     ROW(pattern, types, "d:" d "{} s:b64 s:b64 " rest, since, prepare, section), \
     ROW(pattern, types, "d:" d "{} s:" a "{4} s:b64 " rest, since, prepare, section)

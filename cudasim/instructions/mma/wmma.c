@@ -1,8 +1,8 @@
 /* The older matrix instructions of a warp (PTX ISA 9.7.14.4): wmma.load, wmma.store, wmma.mma.
  *
- * Which lane holds which element is unspecified.  Here matrices are cut into blocks of the shapes of mma.sync, held as there
- * (fragment.h): A by rows, B by columns, C and D by rows and then columns; where a fragment has room for more elements than the
- * matrix has, they repeat.  The sums are those of mma.sync with the same k. */
+ * Which lane holds which element is unspecified.  Here matrices are cut into blocks of the shapes of mma.sync, held as
+ * there (fragment.h): A by rows, B by columns, C and D by rows and then columns; where a fragment has room for more
+ * elements than the matrix has, they repeat.  The sums are those of mma.sync with the same k. */
 #include "instructions/table/families.h"
 #include "fragment.h"
 #include "instructions/memory/memory.h"
@@ -17,7 +17,8 @@
 enum { MOST = 32, MOST_K = 16 }; /* rows or columns of a matrix, k of a floating-point one */
 enum { ROW_ALIGNMENT = 16 };     /* bytes, of each row in memory, at most */
 
-/* k, and the width of an element of A and B, in units that are moved as one: words where elements are narrower than bytes. */
+/* k, and the width of an element of A and B, in units that are moved as one: words where elements are narrower than
+ * bytes. */
 struct wmma_form {
     uint32_t m, n, k, bits;
 };
@@ -31,7 +32,8 @@ static struct place place_a(const struct wmma_form *f, uint32_t lane, uint32_t i
 {
     const uint32_t rows = block_rows(f), per_block = rows * f->k / LANES, each = f->bits > 32 ? 1 : 32 / f->bits;
     const uint32_t block = i / per_block % (f->m / rows), r = i % per_block / each, step = rows == 16 ? r / 2 : r;
-    return (struct place){ block * rows + lane / 4 + (rows == 16 ? r % 2 * 8 : 0), (step * 4 + lane % 4) * each + i % each };
+    return (struct place){ block * rows + lane / 4 + (rows == 16 ? r % 2 * 8 : 0),
+                           (step * 4 + lane % 4) * each + i % each };
 }
 static struct place place_b(const struct wmma_form *f, uint32_t lane, uint32_t i)
 {
@@ -41,13 +43,17 @@ static struct place place_b(const struct wmma_form *f, uint32_t lane, uint32_t i
 }
 static struct place place_c(const struct wmma_form *f, uint32_t lane, uint32_t i)
 {
-    const uint32_t rows = block_rows(f), per_block = rows / 4, block = i / per_block, j = i % per_block, columns = f->n / 8;
+    const uint32_t rows = block_rows(f), per_block = rows / 4, block = i / per_block, j = i % per_block,
+                   columns = f->n / 8;
     return (struct place){ block / columns * rows + lane / 4 + j / 2 * 8, block % columns * 8 + lane % 4 * 2 + j % 2 };
 }
 
 /* ---- elements of a fragment ---- */
 
-static uint32_t elements(const struct operand *o, uint32_t bits) { return bits > 32 ? o->count : o->count * (32 / bits); }
+static uint32_t elements(const struct operand *o, uint32_t bits)
+{
+    return bits > 32 ? o->count : o->count * (32 / bits);
+}
 
 static uint64_t get(const struct warp *w, const struct operand *o, uint32_t bits, uint32_t lane, uint32_t i)
 {
@@ -96,15 +102,16 @@ static trap check_uniform(struct warp *w, const struct insn *in, const uint64_t 
 }
 
 /* Moves unit i of all lanes; `base` and `pitch` are bytes. */
-static trap move_unit(struct warp *w, const struct insn *in, const struct operand *o, uint64_t base, uint64_t pitch, uint32_t i,
-                      bool store)
+static trap move_unit(struct warp *w, const struct insn *in, const struct operand *o, uint64_t base, uint64_t pitch,
+                      uint32_t i, bool store)
 {
     const struct transfer *x = in->data;
     const uint32_t bits = x->form.bits;
     struct access a = { .space = (enum space)in->space, .bytes = bits / 8, .reads = !store, .writes = store };
     for (uint32_t l = 0; l < LANES; l++) {
         const struct place at = place_of(x, l, i);
-        a.address[l] = base + (x->column_major ? at.column * pitch + at.row * a.bytes : at.row * pitch + at.column * a.bytes);
+        a.address[l] =
+            base + (x->column_major ? at.column * pitch + at.row * a.bytes : at.row * pitch + at.column * a.bytes);
     }
     const trap t = memory_access(w, in, UINT32_MAX, &a);
     if (t != TRAP_NONE) return t;
@@ -115,7 +122,8 @@ static trap move_unit(struct warp *w, const struct insn *in, const struct operan
     return TRAP_NONE;
 }
 
-static trap transfer(struct warp *w, const struct insn *in, const struct operand *o, const struct operand *address, bool store)
+static trap transfer(struct warp *w, const struct insn *in, const struct operand *o, const struct operand *address,
+                     bool store)
 {
     const struct transfer *x = in->data;
     uint64_t base[LANES];
@@ -129,16 +137,20 @@ static trap transfer(struct warp *w, const struct insn *in, const struct operand
     }
     if (t != TRAP_NONE) return t;
     if (stride < x->default_stride)
-        return warp_fault(w, in, 0, REPORT_ILLEGAL, "has a stride of %llu elements; a row or column of the matrix has %u",
+        return warp_fault(w, in, 0, REPORT_ILLEGAL,
+                          "has a stride of %llu elements; a row or column of the matrix has %u",
                           (unsigned long long)stride, x->default_stride);
     const uint64_t pitch = stride * x->form.bits / 8 / x->packed;
-    const uint32_t fragment = o->count * (x->form.bits > 32 ? 8 : 4), align = fragment < ROW_ALIGNMENT ? fragment : ROW_ALIGNMENT;
+    const uint32_t fragment = o->count * (x->form.bits > 32 ? 8 : 4),
+                   align = fragment < ROW_ALIGNMENT ? fragment : ROW_ALIGNMENT;
     if (base[0] % align != 0 || pitch % align != 0 || stride % x->packed != 0)
         return warp_fault(
             w, in, 0, REPORT_MISALIGNED,
-            "has rows at address 0x%llx and every %llu elements of %u bits on; each must begin at a multiple of %u bytes",
+            "has rows at address 0x%llx and every %llu elements of %u bits on; each must begin at a multiple of %u "
+            "bytes",
             (unsigned long long)base[0], (unsigned long long)stride, x->form.bits / x->packed, align);
-    for (uint32_t i = 0; i < elements(o, x->form.bits) && t == TRAP_NONE; i++) t = move_unit(w, in, o, base[0], pitch, i, store);
+    for (uint32_t i = 0; i < elements(o, x->form.bits) && t == TRAP_NONE; i++)
+        t = move_unit(w, in, o, base[0], pitch, i, store);
     return t;
 }
 
@@ -170,7 +182,8 @@ static uint64_t half_code(uint64_t f32)
     return real_pack(&real_f16, &x, ROUND_RN, false);
 }
 
-/* wmma.mma with f16, bf16, tf32.  Of mixed types, an f16 C is widened, an f16 D is rounded to nearest after the sum in f32. */
+/* wmma.mma with f16, bf16, tf32.  Of mixed types, an f16 C is widened, an f16 D is rounded to nearest after the sum in
+ * f32. */
 static trap op_wmma_float(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)lanes;
@@ -181,7 +194,8 @@ static trap op_wmma_float(struct warp *w, const struct insn *in, uint32_t lanes)
     const uint32_t width = tensor_format_bits(format);
     struct tensor_model model =
         tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_MMA_SYNC, format, format, half, f->k);
-    if (format == TENSOR_TF32) model.group = 4;                                   /* two steps, as an H200's results show */
+    if (format == TENSOR_TF32) model.group = 4;                                   /* two steps, as an H200's results
+                                                                                     show */
     TENSOR_STORAGE(storage_a, MOST, MOST_K);
     TENSOR_STORAGE(storage_b, MOST, MOST_K);
     struct tensor_panel a = TENSOR_PANEL(storage_a), b = TENSOR_PANEL(storage_b);
@@ -245,8 +259,10 @@ static trap op_wmma_integer(struct warp *w, const struct insn *in, uint32_t lane
                 if (type == T_B1) sum += __builtin_popcount(is_and ? x & y : x ^ y);
                 for (uint32_t e = 0; e < each && type != T_B1; e++) {
                     const uint32_t bits = kinds[kind].bits;
-                    const int64_t p = (int64_t)(x >> e * bits & bits_mask(bits)), q = (int64_t)(y >> e * bits & bits_mask(bits));
-                    sum += kinds[kind].is_signed ? sign_extend((uint64_t)p, bits) * sign_extend((uint64_t)q, bits) : p * q;
+                    const int64_t p = (int64_t)(x >> e * bits & bits_mask(bits)),
+                                  q = (int64_t)(y >> e * bits & bits_mask(bits));
+                    sum +=
+                        kinds[kind].is_signed ? sign_extend((uint64_t)p, bits) * sign_extend((uint64_t)q, bits) : p * q;
                 }
             }
             const int32_t c = (int32_t)(uint32_t)get(w, &in->operand[C], 32, l, i);
@@ -309,7 +325,8 @@ static const char *prepare_transfer(struct module *module, struct insn *in)
     const uint32_t rows = x->which == MATRIX_B ? x->form.k * x->packed : x->form.m;
     const uint32_t columns = x->which == MATRIX_A ? x->form.k * x->packed : x->form.n;
     x->default_stride = x->column_major ? rows : columns;
-    if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL && in->space != SPACE_SHARED) return "only .global and .shared";
+    if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL && in->space != SPACE_SHARED)
+        return "only .global and .shared";
     in->data = x;
     return NULL;
 }
@@ -328,11 +345,15 @@ static const char *prepare_product(struct module *module, struct insn *in)
 #define EITHER(layouts, shape) "(" layouts "." shape "|." shape layouts ")"
 #define SPACES "{.global|.shared|.shared::cta}"
 #define LOAD(which, layout, shape, type, registers, since, targets) \
-    { "wmma.load" which ".sync.aligned" EITHER(layout, shape) SPACES ".$1", type, "d:" registers " a ?s:u32", since, targets, \
-      DEMANDS_WHOLE_WARP, op_wmma_load, prepare_transfer, "9.7.14.4.3 wmma.load" }
+    { \
+        "wmma.load" which ".sync.aligned" EITHER(layout, shape) SPACES ".$1", type, "d:" registers " a ?s:u32", since, \
+            targets, DEMANDS_WHOLE_WARP, op_wmma_load, prepare_transfer, "9.7.14.4.3 wmma.load" \
+    }
 #define STORE(layout, shape, type, registers, since, targets) \
-    { "wmma.store.d.sync.aligned" EITHER(layout, shape) SPACES ".$1", type, "a s:" registers " ?s:u32", since, targets, \
-      DEMANDS_WHOLE_WARP, op_wmma_store, prepare_transfer, "9.7.14.4.4 wmma.store" }
+    { \
+        "wmma.store.d.sync.aligned" EITHER(layout, shape) SPACES ".$1", type, "a s:" registers " ?s:u32", since, \
+            targets, DEMANDS_WHOLE_WARP, op_wmma_store, prepare_transfer, "9.7.14.4.4 wmma.store" \
+    }
 #define BOTH(macro, ...) macro(".row", __VA_ARGS__), macro(".col", __VA_ARGS__)
 #define LOAD_A(layout, ...) LOAD(".a", layout, __VA_ARGS__)
 #define LOAD_B(layout, ...) LOAD(".b", layout, __VA_ARGS__)
@@ -342,9 +363,11 @@ static const char *prepare_product(struct module *module, struct insn *in)
 #define ACCUMULATORS(shape, type, registers, since, targets) \
     BOTH(LOAD_C, shape, type, registers, since, targets), BOTH(STORE, shape, type, registers, since, targets)
 #define PRODUCT(shape, head, words, types, operands, since, targets, run) \
-    { "wmma.mma" head ".sync.aligned(.row.row." shape "|.row.col." shape "|.col.row." shape "|.col.col." shape "|." shape \
-      ".row.row|." shape ".row.col|." shape ".col.row|." shape ".col.col)" words, types, operands, since, targets, \
-      DEMANDS_WHOLE_WARP, run, prepare_product, "9.7.14.4.5 wmma.mma" }
+    { \
+        "wmma.mma" head ".sync.aligned(.row.row." shape "|.row.col." shape "|.col.row." shape "|.col.col." shape \
+        "|." shape ".row.row|." shape ".row.col|." shape ".col.row|." shape ".col.col)" words, \
+            types, operands, since, targets, DEMANDS_WHOLE_WARP, run, prepare_product, "9.7.14.4.5 wmma.mma" \
+    }
 #define ROW_COL(shape, head, words, types, operands, since, targets, run) \
     { "wmma.mma" head ".sync.aligned(.row.col." shape "|." shape ".row.col)" words, types, operands, since, targets, \
       DEMANDS_WHOLE_WARP, run, prepare_product, "9.7.14.4.5 wmma.mma" }
@@ -352,15 +375,19 @@ static const char *prepare_product(struct module *module, struct insn *in)
 #define F16 "b32{4}"
 #define HALVES(shape, since) \
     MULTIPLICANDS(shape, "f16", "8", "8", since, "sm_70+"), ACCUMULATORS(shape, "f32", F32, since, "sm_70+"), \
-    ACCUMULATORS(shape, "f16", F16, since, "sm_70+"), \
-    PRODUCT(shape, "", ".$1.$3", "f32; f16; f32", "d_:" F32 " s:b32{8} s:b32{8} s:" F32, since, "sm_70+", op_wmma_float), \
-    PRODUCT(shape, "", ".$1.$3", "f32; f16; f16", "d_:" F32 " s:b32{8} s:b32{8} s:" F16, since, "sm_70+", op_wmma_float), \
-    PRODUCT(shape, "", ".$1.$3", "f16; f16; f32", "d_:" F16 " s:b32{8} s:b32{8} s:" F32, since, "sm_70+", op_wmma_float), \
-    PRODUCT(shape, "", ".$1.$3", "f16; f16; f16", "d_:" F16 " s:b32{8} s:b32{8} s:" F16, since, "sm_70+", op_wmma_float)
+        ACCUMULATORS(shape, "f16", F16, since, "sm_70+"), \
+        PRODUCT(shape, "", ".$1.$3", "f32; f16; f32", "d_:" F32 " s:b32{8} s:b32{8} s:" F32, since, "sm_70+", \
+                op_wmma_float), \
+        PRODUCT(shape, "", ".$1.$3", "f32; f16; f16", "d_:" F32 " s:b32{8} s:b32{8} s:" F16, since, "sm_70+", \
+                op_wmma_float), \
+        PRODUCT(shape, "", ".$1.$3", "f16; f16; f32", "d_:" F16 " s:b32{8} s:b32{8} s:" F32, since, "sm_70+", \
+                op_wmma_float), \
+        PRODUCT(shape, "", ".$1.$3", "f16; f16; f16", "d_:" F16 " s:b32{8} s:b32{8} s:" F16, since, "sm_70+", \
+                op_wmma_float)
 #define BF16S(shape, na, nb) \
     MULTIPLICANDS(shape, "bf16", na, nb, 70, "sm_80+"), \
-    PRODUCT(shape, "", ".$1.$2.$3.$4", "f32; bf16; bf16; f32", "d_:" F32 " s:b32{" na "} s:b32{" nb "} s:" F32, 70, "sm_80+", \
-            op_wmma_float)
+        PRODUCT(shape, "", ".$1.$2.$3.$4", "f32; bf16; bf16; f32", "d_:" F32 " s:b32{" na "} s:b32{" nb "} s:" F32, \
+                70, "sm_80+", op_wmma_float)
 #define BYTES(shape, type, na, nb) \
     MULTIPLICANDS(shape, type, na, nb, 63, "sm_72+"), \
     PRODUCT(shape, "", ".$1.$2.$3.$4{.satfinite}", "s32; " type "; " type "; s32", \
@@ -398,8 +425,8 @@ static const struct row rows[] = {
     BOTH(LOAD_A, "m8n8k4", "f64", "f64{1}", 70, "sm_80+"),
     BOTH(LOAD_B, "m8n8k4", "f64", "f64{1}", 70, "sm_80+"),
     ACCUMULATORS("m8n8k4", "f64", "f64{2}", 70, "sm_80+"),
-    PRODUCT("m8n8k4", "", "{.rn|.rz|.rm|.rp}.$1.$2.$3.$4", "f64; f64; f64; f64", "d_:f64{2} s:f64{1} s:f64{1} s:f64{2}", 70,
-            "sm_80+", op_wmma_f64),
+    PRODUCT("m8n8k4", "", "{.rn|.rz|.rm|.rp}.$1.$2.$3.$4", "f64; f64; f64; f64", "d_:f64{2} s:f64{1} s:f64{1} s:f64{2}",
+            70, "sm_80+", op_wmma_f64),
 };
 
 const struct family family_wmma = FAMILY("wmma", rows);

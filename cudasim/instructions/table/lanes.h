@@ -1,5 +1,5 @@
-/* For handlers: loops over lanes.  BINARY(expression of a and b) writes operand 0 from operands 1 and 2, cut to the type's
- * width. */
+/* For handlers: loops over lanes.  BINARY(expression of a and b) writes operand 0 from operands 1 and 2, cut to the
+ * type's width. */
 #ifndef CUDASIM_INSTRUCTIONS_TABLE_LANES_H
 #define CUDASIM_INSTRUCTIONS_TABLE_LANES_H
 

@@ -24,7 +24,8 @@ static trap read_count(struct warp *w, const struct insn *in, uint32_t *columns)
 {
     trap t = uniform(w, in, source(w, in, 1), "a number of columns", columns);
     if (t == TRAP_NONE && !count_is_legal(*columns))
-        t = warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "has %u columns; the number is a power of two from 32 to 512", *columns);
+        t = warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "has %u columns; the number is a power of two from 32 to 512",
+                       *columns);
     return t;
 }
 
@@ -33,7 +34,8 @@ static trap store_address(struct warp *w, const struct insn *in, uint32_t value)
 {
     struct access a = { .space = (enum space)in->space, .bytes = 4, .writes = true };
     address_lanes(w, &in->operand[0], 1, a.address);
-    if (a.space == SPACE_GENERIC && a.address[0] - SHARED_WINDOW - w->cta->shared_base >= UINT64_C(1) << SHARED_RANK_SHIFT)
+    if (a.space == SPACE_GENERIC
+        && a.address[0] - SHARED_WINDOW - w->cta->shared_base >= UINT64_C(1) << SHARED_RANK_SHIFT)
         return warp_fault(w, in, 0, REPORT_OUT_OF_BOUNDS,
                           "writes to the generic address 0x%llx, which is not in the shared memory of its CTA",
                           (unsigned long long)a.address[0]);
@@ -49,13 +51,15 @@ static trap check_allocation(struct warp *w, const struct insn *in, const struct
                           "allocates tensor memory after tcgen05.relinquish_alloc_permit was executed in the CTA");
     if (m->last_size != 0 && columns > m->last_size)
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                          "allocates %u columns after an allocation of %u; sizes of a CTA's allocations must not increase", columns,
+                          "allocates %u columns after an allocation of %u; sizes of a CTA's allocations must not "
+                          "increase", columns,
                           m->last_size);
     return TRAP_NONE;
 }
 
 /* The number of columns, the tensor memory, and whether the whole kernel has this cta_group. */
-static trap begin(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t group, uint32_t *columns, struct tensor_memory **m)
+static trap begin(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t group, uint32_t *columns,
+                  struct tensor_memory **m)
 {
     (void)lanes;
     trap t = read_count(w, in, columns);
@@ -96,10 +100,11 @@ static struct cta *peer_of(struct warp *w, const struct insn *in)
     const struct cluster *c = w->cta->cluster;
     const uint32_t rank = w->cta->rank ^ 1;
     if (rank >= c->ctas)
-        warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "needs a CTA pair; CTA rank %u has no peer in its cluster of %u", w->cta->rank,
-                   c->ctas);
+        warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "needs a CTA pair; CTA rank %u has no peer in its cluster of %u",
+                   w->cta->rank, c->ctas);
     else if (c->cta[rank].live_threads == 0)
-        warp_fault(w, in, NO_LANE, REPORT_DEADLOCK, "waits for the peer, CTA rank %u, to execute the same; it has ended", rank);
+        warp_fault(w, in, NO_LANE, REPORT_DEADLOCK,
+                   "waits for the peer, CTA rank %u, to execute the same; it has ended", rank);
     else
         return &c->cta[rank];
     return NULL;
@@ -108,12 +113,13 @@ static struct cta *peer_of(struct warp *w, const struct insn *in)
 enum { STAGE_NEW, STAGE_ASKED };
 
 /* Asks for the request to be granted together with the peer's.  *granted: it has been; else TRAP_WAIT or a report. */
-static trap ask(struct warp *w, const struct insn *in, struct tensor_memory *m, struct tensor_request request, struct cta **peer,
-                bool *granted)
+static trap ask(struct warp *w, const struct insn *in, struct tensor_memory *m, struct tensor_request request,
+                struct cta **peer, bool *granted)
 {
     *granted = false;
     if (w->group->stage == STAGE_NEW) {
-        if (m->request.columns != 0) return warp_wait(w, WAIT_TENSOR_MEMORY, request.columns, 1); /* another warp's turn */
+        /* another warp's turn */
+        if (m->request.columns != 0) return warp_wait(w, WAIT_TENSOR_MEMORY, request.columns, 1);
         m->request = request;
         w->group->stage = STAGE_ASKED;
         cluster_event(w->cta->cluster);
@@ -125,12 +131,14 @@ static trap ask(struct warp *w, const struct insn *in, struct tensor_memory *m, 
     *peer = peer_of(w, in);
     if (*peer == NULL) return TRAP_FAULT;
     struct tensor_request *other = (*peer)->sm == NULL ? NULL : &(*peer)->sm->tensor->request;
-    if (other == NULL || other->columns == 0 || other->granted) return warp_wait(w, WAIT_TENSOR_MEMORY, request.columns, 1);
-    if (other->frees == request.frees && other->columns == request.columns && other->address == request.address) return TRAP_NONE;
+    if (other == NULL || other->columns == 0 || other->granted)
+        return warp_wait(w, WAIT_TENSOR_MEMORY, request.columns, 1);
+    if (other->frees == request.frees && other->columns == request.columns && other->address == request.address)
+        return TRAP_NONE;
     return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
                       "%s %u columns at 0x%x, while the peer CTA %s %u at 0x%x; both CTAs of a pair execute the same",
-                      request.frees ? "frees" : "allocates", request.columns, request.address, other->frees ? "frees" : "allocates",
-                      other->columns, other->address);
+                      request.frees ? "frees" : "allocates", request.columns, request.address,
+                      other->frees ? "frees" : "allocates", other->columns, other->address);
 }
 
 static void grant(struct tensor_memory *m, struct cta *peer, uint32_t address)
@@ -176,7 +184,8 @@ static trap op_dealloc_pair(struct warp *w, const struct insn *in, uint32_t lane
     trap t = begin(w, in, lanes, 2, &columns, &m);
     if (t == TRAP_NONE) t = uniform(w, in, source(w, in, 0), "an address", &address);
     if (t == TRAP_NONE && w->group->stage == STAGE_NEW) t = tensor_check_freed(w, in, m, address, columns);
-    if (t == TRAP_NONE) t = ask(w, in, m, (struct tensor_request){ .columns = columns, .address = address, .frees = true }, &peer,
+    if (t == TRAP_NONE) t = ask(w, in, m, (struct tensor_request){ .columns = columns, .address = address,
+                                                                   .frees = true }, &peer,
                                 &granted);
     if (t != TRAP_NONE) return t;
     if (granted) {
@@ -201,24 +210,45 @@ static trap relinquish(struct warp *w, const struct insn *in, uint32_t lanes, ui
     return t;
 }
 static trap op_relinquish(struct warp *w, const struct insn *in, uint32_t lanes) { return relinquish(w, in, lanes, 1); }
-static trap op_relinquish_pair(struct warp *w, const struct insn *in, uint32_t lanes) { return relinquish(w, in, lanes, 2); }
+static trap op_relinquish_pair(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return relinquish(w, in, lanes, 2);
+}
 
 static const char *check_count(struct module *module, struct insn *in)
 {
     const struct operand *n = &in->operand[1];
     (void)module;
-    return n->kind == OPERAND_CONSTANT && !count_is_legal((uint32_t)n->row[0]) ? "the number of columns is a power of two from 32 "
-                                                                                  "to 512" : NULL;
+    return n->kind == OPERAND_CONSTANT && !count_is_legal((uint32_t)n->row[0])
+               ? "the number of columns is a power of two from 32 "
+                 "to 512"
+               : NULL;
 }
 
 #define SECTION "9.7.16 tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit"
 #define ROWS(group, alloc, dealloc, relinquish) \
-    { "tcgen05.alloc.cta_group::" group ".sync.aligned{.shared::cta}.b32", NULL, "a s:b32", 86, "sm_100f", DEMANDS_WHOLE_WARP, \
-      alloc, check_count, SECTION }, \
-    { "tcgen05.dealloc.cta_group::" group ".sync.aligned.b32", NULL, "s:b32 s:b32", 86, "sm_100f", DEMANDS_WHOLE_WARP, dealloc, \
-      check_count, SECTION }, \
-    { "tcgen05.relinquish_alloc_permit.cta_group::" group ".sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, \
-      relinquish, NULL, SECTION }
+    { "tcgen05.alloc.cta_group::" group ".sync.aligned{.shared::cta}.b32", \
+      NULL, \
+      "a s:b32", \
+      86, \
+      "sm_100f", \
+      DEMANDS_WHOLE_WARP, \
+      alloc, \
+      check_count, \
+      SECTION }, \
+        { "tcgen05.dealloc.cta_group::" group ".sync.aligned.b32", \
+          NULL, \
+          "s:b32 s:b32", \
+          86, \
+          "sm_100f", \
+          DEMANDS_WHOLE_WARP, \
+          dealloc, \
+          check_count, \
+          SECTION }, \
+    { \
+        "tcgen05.relinquish_alloc_permit.cta_group::" group ".sync.aligned", NULL, "", 86, "sm_100f", \
+            DEMANDS_WHOLE_WARP, relinquish, NULL, SECTION \
+    }
 static const struct row rows[] = {
     ROWS("1", op_alloc, op_dealloc, op_relinquish),
     ROWS("2", op_alloc_pair, op_dealloc_pair, op_relinquish_pair),

@@ -1,4 +1,5 @@
-/* tcgen05.commit (PTX ISA 9.7.16): the end of a thread's operations as an arrival on an mbarrier, or on those of several CTAs. */
+/* tcgen05.commit (PTX ISA 9.7.16): the end of a thread's operations as an arrival on an mbarrier, or on those of
+ * several CTAs. */
 #include "instructions/table/families.h"
 #include "machine/async/mbarrier.h"
 #include "machine/tensor/tensor_pipe.h"
@@ -7,15 +8,16 @@
 
 enum { PAIR = 1, MULTICAST = 2 };         /* of in->detail */
 
-/* A generic address; and, as Triton writes it and hardware takes it, a shared address that was only widened to 64 bits. */
+/* A generic address; and, as Triton writes it and hardware takes it, a shared address that was only widened to 64
+ * bits. */
 static enum space space_of(const struct insn *in, uint64_t address)
 {
     return in->space == SPACE_GENERIC && address <= UINT32_MAX ? SPACE_SHARED_CLUSTER : (enum space)in->space;
 }
 
 /* The same offset in every CTA of the mask; a bit is a CTA's rank in the cluster. */
-static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, uint32_t mask, struct tensor_target *target,
-                         uint32_t *targets)
+static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, uint32_t mask,
+                         struct tensor_target *target, uint32_t *targets)
 {
     struct cluster *c = w->cta->cluster;
     uint64_t address[LANES];
@@ -25,8 +27,8 @@ static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, u
     *targets = 1;
     if (t != TRAP_NONE || (in->detail & MULTICAST) == 0) return t;
     if (mask == 0 || (c->ctas < 16 && mask >> c->ctas != 0))
-        return warp_fault(w, in, lane, REPORT_ILLEGAL, "has the mask 0x%x of CTAs; the cluster has %u, and at least one bit is set", mask,
-                          c->ctas);
+        return warp_fault(w, in, lane, REPORT_ILLEGAL,
+                          "has the mask 0x%x of CTAs; the cluster has %u, and at least one bit is set", mask, c->ctas);
     const uint32_t offset = target[0].offset;
     *targets = 0;
     for (uint32_t i = 0; i < c->ctas; i++)
@@ -34,7 +36,8 @@ static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, u
     return TRAP_NONE;
 }
 
-/* tcgen05.commit [a]{, mask}   the mbarrier at a gets one arrival when the thread's tcgen05 operations so far are complete */
+/* tcgen05.commit [a]{, mask}   the mbarrier at a gets one arrival when the thread's tcgen05 operations so far are
+ * complete */
 static trap op_commit(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const bool multicast = (in->detail & MULTICAST) != 0;

@@ -1,9 +1,10 @@
-/* tcgen05.cp and tcgen05.shift (PTX ISA 9.7.16.9): asynchronous operations of one thread on tensor memory, of its CTA or of its CTA
- * pair.
+/* tcgen05.cp and tcgen05.shift (PTX ISA 9.7.16.9): asynchronous operations of one thread on tensor memory, of its CTA
+ * or of its CTA pair.
  *
- * With cta_group::2 a copy writes the tensor memory of both CTAs, each from its own shared memory at the same offsets, as CUTLASS
- * relies upon.  A shift moves every quarter of 32 lanes by one: lane i gets what lane i + 1 had, and the last keeps what it has; so
- * a B200 was seen to do (public measurements); the manual says only that rows go down by one, except the last. */
+ * With cta_group::2 a copy writes the tensor memory of both CTAs, each from its own shared memory at the same offsets,
+ * as CUTLASS relies upon.  A shift moves every quarter of 32 lanes by one: lane i gets what lane i + 1 had, and the
+ * last keeps what it has; so a B200 was seen to do (public measurements); the manual says only that rows go down by
+ * one, except the last. */
 #include "instructions/table/families.h"
 #include "machine/mma/matrix_descriptor.h"
 #include "machine/tensor/tcgen05_copy.h"
@@ -52,11 +53,13 @@ static trap check_alive(const struct work *o, const struct cta *cta)
     if (cta->live_threads != 0) return TRAP_NONE;
     const struct agent_operation *a = &o->pipe.operation;
     return warp_fault(a->warp, a->in, a->lane, REPORT_ASYNC,
-                      "writes tensor memory of CTA rank %u, all of whose threads have exited without waiting for it", cta->rank);
+                      "writes tensor memory of CTA rank %u, all of whose threads have exited without waiting for it",
+                      cta->rank);
 }
 
 /* Issues what `issue` fills in. */
-static trap begin(struct warp *w, const struct insn *in, uint32_t lane, const struct agent_kind *kind, enum tensor_work work,
+static trap begin(struct warp *w, const struct insn *in, uint32_t lane, const struct agent_kind *kind,
+                  enum tensor_work work,
                   trap (*issue)(struct work *o, struct warp *w, const struct insn *in, uint32_t lane))
 {
     struct work *o = tensor_begin(w, in, lane, sizeof *o, kind, work, group_of(in));
@@ -84,13 +87,15 @@ static struct tensor_area area_of(const struct work *o, enum copy_shape shape)
 static trap read_source(struct work *o, struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta)
 {
     const struct copy_shape_info *shape = &copy_shapes[shape_of(in)];
-    const uint32_t bytes = copy_chunk_bytes(format_of(in)), lowest = cta->cluster->grid->machine->device->shared_reserved;
+    const uint32_t bytes = copy_chunk_bytes(format_of(in)),
+                   lowest = cta->cluster->grid->machine->device->shared_reserved;
     uint32_t run = 0, run_bytes = 0;
     for (uint32_t i = 0; i < shape->rows * shape->chunks; i++) {
         const uint32_t row = i / shape->chunks, at = matrix_chunk(&o->source, i % shape->chunks, row);
         if (at < lowest || at + COPY_CHUNK > cta->shared_bytes)
             return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                              "reads 16 bytes of row %u at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
+                              "reads 16 bytes of row %u at shared address 0x%x; the CTA's shared memory lies from 0x%x "
+                              "to 0x%x",
                               row, at, lowest, cta->shared_bytes);
         if (at == run + run_bytes && run_bytes != 0) {
             run_bytes += bytes;
@@ -108,7 +113,8 @@ static trap issue_copy(struct work *o, struct warp *w, const struct insn *in, ui
     char why[256];
     const enum copy_shape shape = shape_of(in);
     const uint64_t descriptor = source(w, in, 1)[lane];
-    if (!matrix_of_tcgen05(descriptor, false, 8, w->cta->cluster->grid->machine->device->sm, &o->source, why, sizeof why))
+    if (!matrix_of_tcgen05(descriptor, false, 8, w->cta->cluster->grid->machine->device->sm, &o->source, why,
+                           sizeof why))
         return warp_fault(w, in, lane, REPORT_ILLEGAL, "takes its source by the descriptor 0x%llx, which %s",
                           (unsigned long long)descriptor, why);
     if (o->lane != 0 && (shape != COPY_4X256B || o->lane >= QUARTER_LANES))
@@ -179,7 +185,8 @@ static trap issue_shift(struct work *o, struct warp *w, const struct insn *in, u
     if (o->lane != 0)
         return warp_fault(w, in, lane, REPORT_ILLEGAL, "has lane %u in its address; %s", o->lane,
                           o->lane % QUARTER_LANES != 0 ? "it is a multiple of 32"
-                                                       : "no source says which lanes a shift moves from another than lane 0 on");
+                                                       : "no source says which lanes a shift moves from another than "
+                                                         "lane 0 on");
     trap t = TRAP_NONE;
     for (int i = 0; i < 2 && o->cta[i] != NULL && t == TRAP_NONE; i++)
         t = tensor_uses(&o->pipe, o->cta[i], tensor_lanes(0, TENSOR_LANES, o->column, SHIFT_COLUMNS), TENSOR_WRITES);
@@ -240,7 +247,9 @@ static const char *prepare_shift(struct module *module, struct insn *in)
 
 static const char *prepare_cp(struct module *module, struct insn *in)
 {
-    const uint64_t format = insn_has(in, ".b4x16_p64") ? COPY_B4X16_P64 : insn_has(in, ".b6x16_p32") ? COPY_B6X16_P32 : COPY_PLAIN;
+    const uint64_t format = insn_has(in, ".b4x16_p64")   ? COPY_B4X16_P64
+                            : insn_has(in, ".b6x16_p32") ? COPY_B6X16_P32
+                                                         : COPY_PLAIN;
     const uint64_t shape = insn_has(in, ".128x256b")        ? COPY_128X256B
                            : insn_has(in, ".128x128b")      ? COPY_128X128B
                            : insn_has(in, ".warpx2::02_13") ? COPY_64X128B_02_13
@@ -264,12 +273,14 @@ static const char *prepare_cp(struct module *module, struct insn *in)
     }
 #define SHIFT(words) \
     { \
-        "tcgen05.shift" words, NULL, "a", 86, "sm_100a sm_103a", 0, op_shift, prepare_shift, "9.7.16.9.3 tcgen05.shift" \
+        "tcgen05.shift" words, NULL, "a", 86, "sm_100a sm_103a", 0, op_shift, prepare_shift, \
+            "9.7.16.9.3 tcgen05.shift" \
     }
 
 static const struct row rows[] = {
-    CP(SHAPES "{" FORMAT "}"),     CP("(" FORMAT ")" SHAPES), CP(MULTICASTS "{" FORMAT "}"), CP(SHAPES_LAST "{" FORMAT "}"),
-    CP("(" FORMAT ")" MULTICASTS), SHIFT(GROUP ".down"),      SHIFT(".down" GROUP),
+    CP(SHAPES "{" FORMAT "}"),      CP("(" FORMAT ")" SHAPES),     CP(MULTICASTS "{" FORMAT "}"),
+    CP(SHAPES_LAST "{" FORMAT "}"), CP("(" FORMAT ")" MULTICASTS), SHIFT(GROUP ".down"),
+    SHIFT(".down" GROUP),
 };
 
 const struct family family_tcgen05_copy = FAMILY("copies to tensor memory, shifts", rows);

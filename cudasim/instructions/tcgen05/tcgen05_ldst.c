@@ -1,9 +1,9 @@
 /* tcgen05.ld, st, wait and fence (PTX ISA 9.7.16): between tensor memory and the registers of a warp.
  *
- * Data move when the instruction is issued; the checks see to it that nobody can tell.  .pack::16b and .unpack::16b follow CuTe's
- * layouts: register r of the form without them holds one column, with them the low halves of two; the second half of .16x32bx2
- * begins as many columns on as the instruction says, packed or not.  A reduction is over the registers of each thread, in
- * .16x32bx2, too; its NaN is 0x7fffffff (public tests that ran on a B200 and a B300). */
+ * Data move when the instruction is issued; the checks see to it that nobody can tell.  .pack::16b and .unpack::16b
+ * follow CuTe's layouts: register r of the form without them holds one column, with them the low halves of two; the
+ * second half of .16x32bx2 begins as many columns on as the instruction says, packed or not.  A reduction is over the
+ * registers of each thread, in .16x32bx2, too; its NaN is 0x7fffffff (public tests that ran on a B200 and a B300). */
 #include "instructions/table/families.h"
 #include "instructions/mma/fragment.h"
 #include "machine/tensor/tensor_pipe.h"
@@ -44,8 +44,9 @@ static trap read_address(struct warp *w, const struct insn *in, uint32_t lanes, 
     *column = (uint32_t)address[0] & 0xffff;
     if (*lane == first || ((in->detail & 7) != SHAPE_32X32B && *lane == first + 16)) return TRAP_NONE;
     return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                      "has lane %u in its address; warp %u accesses lanes %u to %u of tensor memory, from %s", *lane, w->index,
-                      first, first + 31, (in->detail & 7) == SHAPE_32X32B ? "the first" : "the first or the 17th");
+                      "has lane %u in its address; warp %u accesses lanes %u to %u of tensor memory, from %s", *lane,
+                      w->index, first, first + 31,
+                      (in->detail & 7) == SHAPE_32X32B ? "the first" : "the first or the 17th");
 }
 
 static trap no_memory(struct warp *w, const struct insn *in)
@@ -82,9 +83,11 @@ static trap move_cell(struct warp *w, const struct insn *in, const struct transf
 static trap order(struct warp *w, const struct insn *in, const struct transfer *x)
 {
     const uint32_t shape = in->detail & 7, wide = (in->detail & PACKED) != 0 ? 2 : 1, count = x->registers->count;
-    const bool two_columns = shape == SHAPE_16X64B || shape == SHAPE_16X128B || shape == SHAPE_16X256B; /* a register, of 16
-                                                                                                           lanes */
-    struct tensor_area area = tensor_lanes(x->lane, shape == SHAPE_32X32B ? 32 : 16, x->column, wide * count * (two_columns ? 2 : 1));
+    const bool two_columns =
+        shape == SHAPE_16X64B || shape == SHAPE_16X128B || shape == SHAPE_16X256B; /* a register, of 16
+                                                                                      lanes */
+    struct tensor_area area =
+        tensor_lanes(x->lane, shape == SHAPE_32X32B ? 32 : 16, x->column, wide * count * (two_columns ? 2 : 1));
     const trap t = tensor_order(w, in, &area, x->direction);
     if (t != TRAP_NONE || shape != SHAPE_16X32BX2) return t;
     area.column += x->second;
@@ -158,7 +161,8 @@ static uint32_t reduced(struct warp *w, const struct insn *in, const struct oper
     return best;
 }
 
-/* tcgen05.ld.red d, e, [a]{, second}   d = cells, e = the least or the largest of each thread's; the warp's after wait::ld */
+/* tcgen05.ld.red d, e, [a]{, second}   d = cells, e = the least or the largest of each thread's; the warp's after
+ * wait::ld */
 static trap op_ld_red(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct transfer x = { .direction = TENSOR_LOAD, .registers = &in->operand[0] };
@@ -199,7 +203,10 @@ static trap op_wait_ld(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 /* tcgen05.wait::st   until the warp's tcgen05.st are complete */
-static trap op_wait_st(struct warp *w, const struct insn *in, uint32_t lanes) { return wait_for(w, in, lanes, TENSOR_STORE); }
+static trap op_wait_st(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return wait_for(w, in, lanes, TENSOR_STORE);
+}
 
 /* tcgen05.fence::before_thread_sync   orders the accesses before it before the synchronisation that follows */
 static trap op_before(struct warp *w, const struct insn *in, uint32_t lanes)
@@ -234,9 +241,16 @@ static const char *prepare_shape(struct insn *in, const struct operand *address,
 }
 #define PREPARE(name, shape, per_repeat) \
     static const char *prepare_ld_##name(struct module *m, struct insn *in) \
-    { (void)m; return prepare_shape(in, &in->operand[1], shape, per_repeat, in->operand[0].count); } \
+    { \
+        (void)m; \
+        return prepare_shape(in, &in->operand[1], shape, per_repeat, in->operand[0].count); \
+    } \
     static const char *prepare_st_##name(struct module *m, struct insn *in) \
-    { (void)m; return prepare_shape(in, &in->operand[0], shape, per_repeat, in->operand[shape == SHAPE_16X32BX2 ? 2 : 1].count); }
+    { \
+        (void)m; \
+        return prepare_shape(in, &in->operand[0], shape, per_repeat, \
+                             in->operand[shape == SHAPE_16X32BX2 ? 2 : 1].count); \
+    }
 PREPARE(32x32b, SHAPE_32X32B, 1)
 PREPARE(16x64b, SHAPE_16X64B, 1)
 PREPARE(16x128b, SHAPE_16X128B, 2)
@@ -262,28 +276,48 @@ static const char *prepare_fence(struct module *m, struct insn *in)
 }
 
 #define BOTH(shape) \
-    { "tcgen05.ld.sync.aligned." #shape ".x#{.pack::16b}.b32", NULL, "d:b32{} a", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_ld, \
-      prepare_ld_##shape, "9.7.16 tcgen05.ld" }, \
-    { "tcgen05.st.sync.aligned." #shape ".x#{.unpack::16b}.b32", NULL, "a s:b32{}", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_st, \
-      prepare_st_##shape, "9.7.16 tcgen05.st" }
+    { "tcgen05.ld.sync.aligned." #shape ".x#{.pack::16b}.b32", \
+      NULL, \
+      "d:b32{} a", \
+      86, \
+      "sm_100f", \
+      DEMANDS_WHOLE_WARP, \
+      op_ld, \
+      prepare_ld_##shape, \
+      "9.7.16 tcgen05.ld" }, \
+    { \
+        "tcgen05.st.sync.aligned." #shape ".x#{.unpack::16b}.b32", NULL, "a s:b32{}", 86, "sm_100f", \
+            DEMANDS_WHOLE_WARP, op_st, prepare_st_##shape, "9.7.16 tcgen05.st" \
+    }
 /* The manual writes the type last in its syntax, before the operation in its example; ptxas takes both. */
 #define REDUCTION(words, types, operands) \
-    { "tcgen05.ld.red.sync.aligned" words, types, "d:b32{} d:b32 a" operands, 88, "sm_103f", DEMANDS_WHOLE_WARP, op_ld_red, \
-      prepare_red, "9.7.16 tcgen05.ld" }
+    { \
+        "tcgen05.ld.red.sync.aligned" words, types, "d:b32{} d:b32 a" operands, 88, "sm_103f", DEMANDS_WHOLE_WARP, \
+            op_ld_red, prepare_red, "9.7.16 tcgen05.ld" \
+    }
 #define REDUCTIONS(shape, operands) \
-    REDUCTION(shape ".x#(.min|.max){.abs}{.NaN}.f32", NULL, operands), REDUCTION(shape ".x#(.min|.max).$1", "u32 s32", operands), \
-    REDUCTION(shape ".x#.f32(.min|.max){.abs}{.NaN}", NULL, operands), REDUCTION(shape ".x#.$1(.min|.max)", "u32 s32", operands)
+    REDUCTION(shape ".x#(.min|.max){.abs}{.NaN}.f32", NULL, operands), \
+        REDUCTION(shape ".x#(.min|.max).$1", "u32 s32", operands), \
+        REDUCTION(shape ".x#.f32(.min|.max){.abs}{.NaN}", NULL, operands), \
+        REDUCTION(shape ".x#.$1(.min|.max)", "u32 s32", operands)
 
 static const struct row rows[] = {
-    REDUCTIONS(".32x32b", ""), REDUCTIONS(".16x32bx2", " i:s32"),
-    BOTH(32x32b), BOTH(16x64b), BOTH(16x128b), BOTH(16x256b),
-    { "tcgen05.ld.sync.aligned.16x32bx2.x#{.pack::16b}.b32", NULL, "d:b32{} a i:s32", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_ld,
-      prepare_ld_16x32bx2, "9.7.16 tcgen05.ld" },
-    { "tcgen05.st.sync.aligned.16x32bx2.x#{.unpack::16b}.b32", NULL, "a i:s32 s:b32{}", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_st,
-      prepare_st_16x32bx2, "9.7.16 tcgen05.st" },
-    { "tcgen05.wait::ld.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_wait_ld, NULL, "9.7.16 tcgen05.wait" },
-    { "tcgen05.wait::st.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_wait_st, NULL, "9.7.16 tcgen05.wait" },
-    { "tcgen05.fence::before_thread_sync", NULL, "", 86, "sm_100f", 0, op_before, prepare_fence, "9.7.16 tcgen05.fence" },
+    REDUCTIONS(".32x32b", ""),
+    REDUCTIONS(".16x32bx2", " i:s32"),
+    BOTH(32x32b),
+    BOTH(16x64b),
+    BOTH(16x128b),
+    BOTH(16x256b),
+    { "tcgen05.ld.sync.aligned.16x32bx2.x#{.pack::16b}.b32", NULL, "d:b32{} a i:s32", 86, "sm_100f", DEMANDS_WHOLE_WARP,
+      op_ld, prepare_ld_16x32bx2, "9.7.16 tcgen05.ld" },
+    { "tcgen05.st.sync.aligned.16x32bx2.x#{.unpack::16b}.b32", NULL, "a i:s32 s:b32{}", 86, "sm_100f",
+      DEMANDS_WHOLE_WARP, op_st, prepare_st_16x32bx2, "9.7.16 tcgen05.st" },
+    { "tcgen05.wait::ld.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_wait_ld, NULL,
+      "9.7.16 tcgen05.wait" },
+    { "tcgen05.wait::st.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_wait_st, NULL,
+      "9.7.16 tcgen05.wait" },
+    { "tcgen05.fence::before_thread_sync", NULL, "", 86, "sm_100f", 0, op_before, prepare_fence,
+      "9.7.16 tcgen05.fence" },
     { "tcgen05.fence::after_thread_sync", NULL, "", 86, "sm_100f", 0, op_after, prepare_fence, "9.7.16 tcgen05.fence" },
 };
 

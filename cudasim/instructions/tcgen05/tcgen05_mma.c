@@ -2,7 +2,8 @@
 #include "instructions/table/families.h"
 #include "machine/mma/tcgen05_mma.h"
 
-/* tcgen05.mma [d], a, b, idesc, ..., p   d = a * b + d, or a * b where p is false; later.  Each thread issues its own */
+/* tcgen05.mma [d], a, b, idesc, ..., p   d = a * b + d, or a * b where p is false; later.  Each thread issues its
+ * own */
 static trap op_mma(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     FOR_LANES(l, lanes)
@@ -51,8 +52,8 @@ static void take_operands(const struct insn *in, struct tcgen05_instruction *x, 
 
 static const char *check(const struct insn *in, const struct tcgen05_instruction *x)
 {
-    if (!is_tensor_address(x->d) || !is_tensor_address(x->metadata) || !is_tensor_address(x->sfa) || !is_tensor_address(x->sfb) ||
-        (x->form.a_in_tensor_memory && !is_tensor_address(x->a)))
+    if (!is_tensor_address(x->d) || !is_tensor_address(x->metadata) || !is_tensor_address(x->sfa)
+        || !is_tensor_address(x->sfb) || (x->form.a_in_tensor_memory && !is_tensor_address(x->a)))
         return "an address of tensor memory is a register of 32 bits";
     const struct operand *last = &in->operand[in->operands - 1];
     if (!x->form.weight_stationary && last->kind == OPERAND_CONSTANT && last != x->accumulate &&
@@ -114,14 +115,14 @@ static const char *prepare_scaled(struct module *m, struct insn *in)
     LANES_OF_D(".cta_group::1", "4", words, kinds, metadata, last, targets, section), \
     LANES_OF_D(".cta_group::2", "8", words, kinds, metadata, last, targets, section)
 #define SHIFTED(words, kinds, metadata, last, targets, section) \
-    ROW(words ".cta_group::1" kinds ".ashift" COLLECTOR_SHIFT, "a a s:b64 " metadata "s:b32 ?s:b32{4} p" last, 86, targets, \
-        prepare_plain, section), \
-    ROW(words ".cta_group::2" kinds ".ashift" COLLECTOR_SHIFT, "a a s:b64 " metadata "s:b32 ?s:b32{8} p" last, 86, targets, \
-        prepare_plain, section)
+    ROW(words ".cta_group::1" kinds ".ashift" COLLECTOR_SHIFT, "a a s:b64 " metadata "s:b32 ?s:b32{4} p" last, 86, \
+        targets, prepare_plain, section), \
+        ROW(words ".cta_group::2" kinds ".ashift" COLLECTOR_SHIFT, "a a s:b64 " metadata "s:b32 ?s:b32{8} p" last, 86, \
+            targets, prepare_plain, section)
 /* The size of a block, and the collector's word before it or behind it. */
 #define SCALED(words, metadata, kind, size, since, targets, section) \
-    BOTH(words "(.cta_group::1|.cta_group::2)" kind ".block_scale" size COLLECTOR, metadata "s:b32 a a p", since, targets, \
-         prepare_scaled, section)
+    BOTH(words "(.cta_group::1|.cta_group::2)" kind ".block_scale" size COLLECTOR, metadata "s:b32 a a p", since, \
+         targets, prepare_scaled, section)
 #define STATIONARY(words, kinds, metadata, targets, section) \
     BOTH(words ".cta_group::1" kinds COLLECTOR_B, metadata "s:b32 p ?s:b64", 86, targets, prepare_plain, section)
 

@@ -24,8 +24,8 @@ static trap same_value(struct warp *w, const struct insn *in, uint32_t lanes, in
     *value = (uint32_t)row[first];
     FOR_LANES(l, lanes)
     if ((uint32_t)row[l] != *value)
-        return warp_fault(w, in, l, REPORT_BARRIER, "names barrier or count %u in this lane and %u in lane %u", (uint32_t)row[l],
-                          *value, first);
+        return warp_fault(w, in, l, REPORT_BARRIER, "names barrier or count %u in this lane and %u in lane %u",
+                          (uint32_t)row[l], *value, first);
     return TRAP_NONE;
 }
 
@@ -53,7 +53,8 @@ static trap arrive(struct warp *w, const struct insn *in, uint32_t lanes, uint32
                           "expects %u threads; the count is a multiple of the warp's size", expected);
     if (b->in_use && b->expected != expected)
         return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER,
-                          "expects %u threads at barrier %u, where others expect %u (0: all)", expected, number, b->expected);
+                          "expects %u threads at barrier %u, where others expect %u (0: all)", expected, number,
+                          b->expected);
     b->in_use = true;
     b->expected = expected;
     /* whole warps count with their missing lanes, as the counts are multiples of 32 */
@@ -66,7 +67,8 @@ static trap arrive(struct warp *w, const struct insn *in, uint32_t lanes, uint32
     return TRAP_NONE;
 }
 
-static trap operands(struct warp *w, const struct insn *in, uint32_t lanes, int first, uint32_t *number, uint32_t *expected)
+static trap operands(struct warp *w, const struct insn *in, uint32_t lanes, int first, uint32_t *number,
+                     uint32_t *expected)
 {
     *expected = 0;
     trap t = same_value(w, in, lanes, first, number);
@@ -76,7 +78,8 @@ static trap operands(struct warp *w, const struct insn *in, uint32_t lanes, int 
             return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "expects 0 threads");
     }
     if (t == TRAP_NONE && *number >= BARRIERS)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "names barrier %u; there are 0 to 15", *number);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "names barrier %u; there are 0 to 15",
+                          *number);
     return t;
 }
 
@@ -133,7 +136,8 @@ static trap op_bar_red(struct warp *w, const struct insn *in, uint32_t lanes)
     if (t != TRAP_NONE) return t;
     const uint64_t count = b->last_reduction;
     uint64_t *d = destination(w, in, 0);
-    FOR_LANES(l, lanes) d[l] = in->detail == RED_POPC ? count : in->detail == RED_AND ? count == b->last_votes : count != 0;
+    FOR_LANES(l, lanes)
+        d[l] = in->detail == RED_POPC ? count : in->detail == RED_AND ? count == b->last_votes : count != 0;
     return TRAP_NONE;
 }
 
@@ -181,7 +185,10 @@ static uint32_t cluster_threads(const struct cluster *c)
     return threads;
 }
 
-static uint64_t cluster_object(const struct cluster *c, uint64_t turn) { return sync_object(SYNC_CLUSTER, &c->cta[0], turn & 1); }
+static uint64_t cluster_object(const struct cluster *c, uint64_t turn)
+{
+    return sync_object(SYNC_CLUSTER, &c->cta[0], turn & 1);
+}
 
 static void complete_cluster(struct cluster *c)
 {
@@ -215,7 +222,8 @@ static trap op_cluster_wait(struct warp *w, const struct insn *in, uint32_t lane
                           "waits at the cluster's barrier without having arrived");
     complete_cluster(c);                  /* threads that exited may have been the last ones missing */
     FOR_LANES(l, lanes)
-        if (w->cluster_ticket[l] == c->barrier_turn) return warp_wait(w, WAIT_CLUSTER_BARRIER, c->barrier_turn, c->barrier_arrived);
+        if (w->cluster_ticket[l] == c->barrier_turn)
+            return warp_wait(w, WAIT_CLUSTER_BARRIER, c->barrier_turn, c->barrier_arrived);
     w->cluster_arrived &= ~lanes;
     uint64_t turn = 0;
     FOR_LANES(l, lanes) turn = w->cluster_ticket[l];
@@ -228,21 +236,28 @@ static const struct row rows[] = {
     { "bar" BAR ".sync", NULL, "s:u32 ?s:u32", 10, "", DEMANDS_ALIGNED, op_bar_sync, NULL, "9.7.13.1 bar" },
     { "bar" BAR ".arrive", NULL, "s:u32 s:u32", 20, "", DEMANDS_ALIGNED, op_bar_arrive, NULL, "9.7.13.1 bar" },
     { "barrier" BAR ".sync", NULL, "s:u32 ?s:u32", 60, "", 0, op_bar_sync, NULL, "9.7.13.1 barrier" },
-    { "barrier" BAR ".sync.aligned", NULL, "s:u32 ?s:u32", 60, "", DEMANDS_ALIGNED, op_bar_sync, NULL, "9.7.13.1 barrier" },
+    { "barrier" BAR ".sync.aligned", NULL, "s:u32 ?s:u32", 60, "", DEMANDS_ALIGNED, op_bar_sync, NULL,
+      "9.7.13.1 barrier" },
     { "barrier" BAR ".arrive", NULL, "s:u32 s:u32", 60, "", 0, op_bar_arrive, NULL, "9.7.13.1 barrier" },
-    { "barrier" BAR ".arrive.aligned", NULL, "s:u32 s:u32", 60, "", DEMANDS_ALIGNED, op_bar_arrive, NULL, "9.7.13.1 barrier" },
-    { "bar" BAR ".red.popc.u32", NULL, "d:u32 s:u32 ?s:u32 p", 20, "", DEMANDS_ALIGNED, op_bar_red, prepare_red, "9.7.13.1 bar" },
-    { "bar" BAR ".red(.and|.or).pred", NULL, "P s:u32 ?s:u32 p", 20, "", DEMANDS_ALIGNED, op_bar_red, prepare_red, "9.7.13.1 bar" },
-    { "barrier" BAR ".red.popc.aligned.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red, prepare_red,
+    { "barrier" BAR ".arrive.aligned", NULL, "s:u32 s:u32", 60, "", DEMANDS_ALIGNED, op_bar_arrive, NULL,
       "9.7.13.1 barrier" },
-    { "barrier" BAR ".red(.and|.or).aligned.pred", NULL, "P s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red, prepare_red,
+    { "bar" BAR ".red.popc.u32", NULL, "d:u32 s:u32 ?s:u32 p", 20, "", DEMANDS_ALIGNED, op_bar_red, prepare_red,
+      "9.7.13.1 bar" },
+    { "bar" BAR ".red(.and|.or).pred", NULL, "P s:u32 ?s:u32 p", 20, "", DEMANDS_ALIGNED, op_bar_red, prepare_red,
+      "9.7.13.1 bar" },
+    { "barrier" BAR ".red.popc.aligned.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red,
+      prepare_red, "9.7.13.1 barrier" },
+    { "barrier" BAR ".red(.and|.or).aligned.pred", NULL, "P s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red,
+      prepare_red, "9.7.13.1 barrier" },
+    { "barrier" BAR ".red.popc.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", 0, op_bar_red, prepare_red,
       "9.7.13.1 barrier" },
-    { "barrier" BAR ".red.popc.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", 0, op_bar_red, prepare_red, "9.7.13.1 barrier" },
-    { "barrier" BAR ".red(.and|.or).pred", NULL, "P s:u32 ?s:u32 p", 60, "", 0, op_bar_red, prepare_red, "9.7.13.1 barrier" },
+    { "barrier" BAR ".red(.and|.or).pred", NULL, "P s:u32 ?s:u32 p", 60, "", 0, op_bar_red, prepare_red,
+      "9.7.13.1 barrier" },
     { "bar.warp.sync", NULL, "s:b32", 60, "sm_30+", 0, op_bar_warp_sync, NULL, "9.7.13.2 bar.warp.sync" },
-    { "barrier.cluster.arrive{.release|.relaxed}", NULL, "", 78, "sm_90+", 0, op_cluster_arrive, NULL, "9.7.13.3 barrier.cluster" },
-    { "barrier.cluster.arrive{.release|.relaxed}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_arrive, NULL,
+    { "barrier.cluster.arrive{.release|.relaxed}", NULL, "", 78, "sm_90+", 0, op_cluster_arrive, NULL,
       "9.7.13.3 barrier.cluster" },
+    { "barrier.cluster.arrive{.release|.relaxed}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_arrive,
+      NULL, "9.7.13.3 barrier.cluster" },
     { "barrier.cluster.wait{.acquire}", NULL, "", 78, "sm_90+", 0, op_cluster_wait, NULL, "9.7.13.3 barrier.cluster" },
     { "barrier.cluster.wait{.acquire}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_wait, NULL,
       "9.7.13.3 barrier.cluster" },

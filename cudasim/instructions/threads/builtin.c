@@ -16,12 +16,14 @@ static uint64_t argument(const struct warp *w, const struct insn *in, uint32_t l
     if (o->kind != OPERAND_SYMBOL) return source_row(w, o)[lane];
     uint64_t value = 0;
     const uint64_t bytes = o->variable->bytes;
-    memcpy(&value, w->local + (size_t)lane * w->local_bytes + w->group->local + o->variable->offset, bytes > 8 ? 8 : bytes);
+    memcpy(&value, w->local + (size_t)lane * w->local_bytes + w->group->local + o->variable->offset,
+           bytes > 8 ? 8 : bytes);
     return value;
 }
 
 /* One access of a lane at a generic address; false: a report is written. */
-static bool fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint32_t bytes, uint64_t *value)
+static bool fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint32_t bytes,
+                  uint64_t *value)
 {
     struct access a = { .space = SPACE_GENERIC, .bytes = bytes, .reads = true };
     a.address[lane] = address;
@@ -42,7 +44,14 @@ static bool fetch_text(struct warp *w, const struct insn *in, uint32_t lane, uin
     return true;
 }
 
-struct printing { struct warp *w; const struct insn *in; uint32_t lane; uint64_t list; char line[LINE_BYTES]; size_t used; };
+struct printing {
+    struct warp *w;
+    const struct insn *in;
+    uint32_t lane;
+    uint64_t list;
+    char line[LINE_BYTES];
+    size_t used;
+};
 
 static void append(struct printing *p, const char *text, size_t length)
 {
@@ -97,7 +106,8 @@ static const char *print_one(struct printing *p, const char *at)
     for (; *at != '\0' && strchr("-+ #0123456789.*lhjzt", *at) != NULL && length < sizeof format - 14; at++) {
         uint64_t star;
         if (*at == 'l' || *at == 'j' || *at == 'z' || *at == 't') wide = 1;
-        else if (*at == '*' && next(p, 4, &star)) length += (size_t)snprintf(format + length, 12, "%d", (int)star % 1000);
+        else if (*at == '*' && next(p, 4, &star))
+            length += (size_t)snprintf(format + length, 12, "%d", (int)star % 1000);
         else if (*at != 'h' && *at != '*') format[length++] = *at;
         digits = *at >= '0' && *at <= '9' ? digits + 1 : 0;
         if (digits > 3) return at;        /* no width of thousands */
@@ -143,15 +153,19 @@ static trap print_lane(struct warp *w, const struct insn *in, uint32_t lane)
     if (result == NULL || result->kind == OPERAND_SINK) return TRAP_NONE;
     const uint32_t length = (uint32_t)p.used;
     if (result->kind == OPERAND_REGISTER) register_row(w, result->slot)[lane] = length;
-    else memcpy(w->local + (size_t)lane * w->local_bytes + w->group->local + result->variable->offset, &length, sizeof length);
+    else
+        memcpy(w->local + (size_t)lane * w->local_bytes + w->group->local + result->variable->offset, &length,
+               sizeof length);
     return TRAP_NONE;
 }
 
 static trap assertion(struct warp *w, const struct insn *in, uint32_t lane)
 {
     char message[TEXT_BYTES], file[TEXT_BYTES], function[TEXT_BYTES];
-    if (!fetch_text(w, in, lane, argument(w, in, lane, 0), message) || !fetch_text(w, in, lane, argument(w, in, lane, 1), file) ||
-        !fetch_text(w, in, lane, argument(w, in, lane, 3), function)) return TRAP_FAULT;
+    if (!fetch_text(w, in, lane, argument(w, in, lane, 0), message)
+        || !fetch_text(w, in, lane, argument(w, in, lane, 1), file)
+        || !fetch_text(w, in, lane, argument(w, in, lane, 3), function))
+        return TRAP_FAULT;
     return warp_fault(w, in, lane, REPORT_ASSERT, "%.120s:%u: %.120s: the assertion `%.160s` failed", file,
                       (uint32_t)argument(w, in, lane, 2), function, message);
 }

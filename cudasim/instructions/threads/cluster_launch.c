@@ -1,7 +1,7 @@
 /* clusterlaunchcontrol (PTX ISA 9.7.13.17, 9.7.13.18): a cluster that runs takes over one that has not started.
  *
- * The response is opaque, as on hardware: four words of our own, a mark and the first CTA of the cluster; where the request failed
- * they are random numbers, so that a kernel which uses them is seen to depend on the schedule. */
+ * The response is opaque, as on hardware: four words of our own, a mark and the first CTA of the cluster; where the
+ * request failed they are random numbers, so that a kernel which uses them is seen to depend on the schedule. */
 #include "instructions/table/families.h"
 #include "instructions/memory/memory.h"
 #include "machine/async/agent.h"
@@ -29,7 +29,8 @@ struct request {
 
 /* ---- the engine ---- */
 
-/* A request may fail though clusters are left, as for a kernel of higher priority that waits for the SM: they start later. */
+/* A request may fail though clusters are left, as for a kernel of higher priority that waits for the SM: they start
+ * later. */
 static void ask(struct request *r)
 {
     struct cluster *c = r->operation.cluster;
@@ -38,7 +39,8 @@ static void ask(struct request *r)
     const bool random = grid->machine->options.schedule == SCHEDULE_RANDOM;
     const bool fails = (random && cluster_random(c) % 8 == 0) || !grid_cancel_cluster(grid, id);
     r->response[0] = fails ? failed_mark : canceled_mark;
-    for (int i = 0; i < 3; i++) r->response[1 + i] = fails ? (uint32_t)cluster_random(c) : id[i] * grid->cluster_extent[i];
+    for (int i = 0; i < 3; i++)
+        r->response[1 + i] = fails ? (uint32_t)cluster_random(c) : id[i] * grid->cluster_extent[i];
     r->asked = true;
 }
 
@@ -47,8 +49,9 @@ static trap deliver(struct request *r, uint32_t rank)
     const struct agent_operation *o = &r->operation;
     struct cta *cta = &o->cluster->cta[rank];
     if (cta->live_threads == 0)
-        return warp_fault(o->warp, o->in, o->lane, REPORT_ASYNC,
-                          "writes shared memory of CTA rank %u, all of whose threads have exited without waiting for it", rank);
+        return warp_fault(
+            o->warp, o->in, o->lane, REPORT_ASYNC,
+            "writes shared memory of CTA rank %u, all of whose threads have exited without waiting for it", rank);
     watch_moved(o, MOVED_TO_SHARED, RESPONSE_BYTES);
     memcpy(cta->shared + r->offset, r->response, RESPONSE_BYTES);
     async_written(cta, r->offset, RESPONSE_BYTES);
@@ -110,8 +113,8 @@ static trap find_places(struct warp *w, const struct insn *in, uint32_t lane, st
 static trap announce(struct warp *w, const struct insn *in, uint32_t lane, struct request *r, struct cta *cta)
 {
     if (cta->live_threads == 0)
-        return warp_fault(w, in, lane, REPORT_ILLEGAL, "multicasts to all CTAs of the cluster, of which rank %u has exited",
-                          cta->rank);
+        return warp_fault(w, in, lane, REPORT_ILLEGAL,
+                          "multicasts to all CTAs of the cluster, of which rank %u has exited", cta->rank);
     const trap t = mbarrier_access(w, in, lane, cta, r->barrier);
     if (t != TRAP_NONE) return t;
     struct async_token *token = r->token[cta->rank] = async_begin(w, in, 1u << lane, PROXY_ASYNC);
@@ -133,8 +136,8 @@ static trap start_request(struct warp *w, const struct insn *in, uint32_t lane, 
     return t;
 }
 
-/* clusterlaunchcontrol.try_cancel [a], [mbar]   asks for a cluster that has not started; a = the response, complete_tx of 16 bytes;
- * .multicast::cluster::all: in each CTA of the cluster */
+/* clusterlaunchcontrol.try_cancel [a], [mbar]   asks for a cluster that has not started; a = the response, complete_tx
+ * of 16 bytes; .multicast::cluster::all: in each CTA of the cluster */
 static trap op_try_cancel(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     FOR_LANES(l, lanes)
@@ -163,7 +166,8 @@ static trap read_response(struct warp *w, const struct insn *in, uint32_t lane, 
     response[0] = (uint32_t)row[lane], response[1] = (uint32_t)(row[lane] >> 32);
     response[2] = (uint32_t)row[lane + LANES], response[3] = (uint32_t)(row[lane + LANES] >> 32);
     if (response[0] == canceled_mark || response[0] == failed_mark) return TRAP_NONE;
-    return warp_fault(w, in, lane, REPORT_ILLEGAL, "queries 128 bits that are no response of a clusterlaunchcontrol.try_cancel");
+    return warp_fault(w, in, lane, REPORT_ILLEGAL,
+                      "queries 128 bits that are no response of a clusterlaunchcontrol.try_cancel");
 }
 
 /* clusterlaunchcontrol.query_cancel.is_canceled p, r   p = whether a cluster was taken over */
@@ -232,11 +236,14 @@ static const char *prepare_canceled(struct module *module, struct insn *in)
 #define QUERY_SECTION "9.7.13.18 clusterlaunchcontrol.query_cancel"
 static const struct row rows[] = {
     { TRY ".b128", NULL, "a a", 86, "sm_100+", 0, op_try_cancel, prepare_try, TRY_SECTION },
-    { TRY ".multicast::cluster::all.b128", NULL, "a a", 86, "sm_100f sm_120f", 0, op_try_cancel, prepare_try, TRY_SECTION },
-    { QUERY ".is_canceled.pred.b128", NULL, "P r:b128", 86, "sm_100+", 0, op_is_canceled, prepare_canceled, QUERY_SECTION },
-    { QUERY "(.get_first_ctaid::x|.get_first_ctaid::y|.get_first_ctaid::z).b32.b128", NULL, "d:b32 r:b128", 86, "sm_100+", 0,
-      op_first_ctaid, NULL, QUERY_SECTION },
-    { QUERY ".get_first_ctaid.v4.b32.b128", NULL, "d_:b32{4} r:b128", 86, "sm_100+", 0, op_first_ctaids, NULL, QUERY_SECTION },
+    { TRY ".multicast::cluster::all.b128", NULL, "a a", 86, "sm_100f sm_120f", 0, op_try_cancel, prepare_try,
+      TRY_SECTION },
+    { QUERY ".is_canceled.pred.b128", NULL, "P r:b128", 86, "sm_100+", 0, op_is_canceled, prepare_canceled,
+      QUERY_SECTION },
+    { QUERY "(.get_first_ctaid::x|.get_first_ctaid::y|.get_first_ctaid::z).b32.b128", NULL, "d:b32 r:b128", 86,
+      "sm_100+", 0, op_first_ctaid, NULL, QUERY_SECTION },
+    { QUERY ".get_first_ctaid.v4.b32.b128", NULL, "d_:b32{4} r:b128", 86, "sm_100+", 0, op_first_ctaids, NULL,
+      QUERY_SECTION },
 };
 
 const struct family family_cluster_launch = FAMILY("cluster launch control", rows);

@@ -23,8 +23,8 @@ static trap op_brx(struct warp *w, const struct insn *in, uint32_t lanes)
     uint32_t target[LANES];
     FOR_LANES(l, lanes) {
         if ((uint32_t)index[l] >= table->count)
-            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "branches to entry %u of a table of %u", (uint32_t)index[l],
-                              table->count);
+            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "branches to entry %u of a table of %u",
+                              (uint32_t)index[l], table->count);
         target[l] = table->targets[(uint32_t)index[l]];
     }
     return warp_branch_each(w, lanes, target);

@@ -1,7 +1,8 @@
 /* setmaxnreg: registers go from warpgroup to warpgroup through the CTA's pool (PTX ISA 9.7.20.5).
  *
- * What a kernel has when it begins follows from .maxnreg, or from .maxntid and .minnctapersm as ptxas does it (the largest multiple
- * of 8 that lets the CTAs fit).  Without either ptxas ignores the instruction, and so does this one, but for its checks. */
+ * What a kernel has when it begins follows from .maxnreg, or from .maxntid and .minnctapersm as ptxas does it (the
+ * largest multiple of 8 that lets the CTAs fit).  Without either ptxas ignores the instruction, and so does this one,
+ * but for its checks. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/core/report.h"
@@ -15,10 +16,13 @@ static uint64_t threads_of(const struct dimensions *d) { return (uint64_t)d->x *
 static uint32_t initial_registers(const struct grid *grid)
 {
     const struct function *f = grid->function;
-    const uint64_t threads = f->reqntid.given ? threads_of(&f->reqntid) : f->maxntid.given ? threads_of(&f->maxntid) : 0;
+    const uint64_t threads = f->reqntid.given   ? threads_of(&f->reqntid)
+                             : f->maxntid.given ? threads_of(&f->maxntid)
+                                                : 0;
     if (f->maxnreg != 0) return f->maxnreg;
     if (threads == 0) return 0;
-    const uint64_t whole_warps = (threads + LANES - 1) / LANES * LANES, ctas = f->minnctapersm != 0 ? f->minnctapersm : 1;
+    const uint64_t whole_warps = (threads + LANES - 1) / LANES * LANES,
+                   ctas = f->minnctapersm != 0 ? f->minnctapersm : 1;
     const uint64_t fit = grid->machine->device->registers_per_sm / (whole_warps * ctas) / GRANULARITY * GRANULARITY;
     return fit > MOST_REGISTERS ? MOST_REGISTERS : (uint32_t)fit;
 }
@@ -35,8 +39,8 @@ static trap same_turn(struct warp *w, const struct insn *in)
     for (uint32_t i = first; i < first + 4 && i < w->cta->warps; i++)
         if (w->register_turns > w->cta->warp[i].register_turns)
             return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                              "is executed again before warp %u of the same warpgroup has executed the last one; all warps of a "
-                              "warpgroup execute it and synchronise in between", i);
+                              "is executed again before warp %u of the same warpgroup has executed the last one; "
+                              "all warps of a warpgroup execute it and synchronise in between", i);
     return TRAP_NONE;
 }
 
@@ -49,8 +53,8 @@ static trap op_dec(struct warp *w, const struct insn *in, uint32_t lanes)
     const trap t = same_turn(w, in);
     if (t != TRAP_NONE || w->maximum_registers == 0) return t;
     if (wanted > w->maximum_registers)
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "releases down to %u registers a thread, but the warp has %u", wanted,
-                          w->maximum_registers);
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "releases down to %u registers a thread, but the warp has %u",
+                          wanted, w->maximum_registers);
     w->cta->free_registers += w->maximum_registers - wanted;
     w->maximum_registers = wanted;
     w->register_turns++;
@@ -58,8 +62,8 @@ static trap op_dec(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* setmaxnreg.inc n   waits until the pool has them.  A warp that has them already goes on: nothing changes, whoever is ahead
- * (Triton's warp-specialized kernels come to a second one without synchronisation). */
+/* setmaxnreg.inc n   waits until the pool has them.  A warp that has them already goes on: nothing changes, whoever is
+ * ahead (Triton's warp-specialized kernels come to a second one without synchronisation). */
 static trap op_inc(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const uint32_t wanted = (uint32_t)in->operand[0].value;
@@ -69,8 +73,8 @@ static trap op_inc(struct warp *w, const struct insn *in, uint32_t lanes)
     const trap t = w->group->stage == 0 ? same_turn(w, in) : TRAP_NONE;
     if (t != TRAP_NONE || w->maximum_registers == 0) return t;
     if (wanted < w->maximum_registers)
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "asks for %u registers a thread, but the warp has %u already", wanted,
-                          w->maximum_registers);
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "asks for %u registers a thread, but the warp has %u already",
+                          wanted, w->maximum_registers);
     const uint32_t more = wanted - w->maximum_registers;
     if (more > w->cta->free_registers) {
         w->group->stage = 1;
@@ -90,10 +94,12 @@ static const char *check_count(struct module *module, struct insn *in)
 }
 
 static const struct row rows[] = {
-    { "setmaxnreg.inc.sync.aligned.u32", NULL, "i", 80, "sm_90a sm_100a sm_100f sm_101a sm_103a sm_110a sm_120a sm_120f sm_121a",
-      DEMANDS_WHOLE_WARP, op_inc, check_count, "9.7.20.5 setmaxnreg" },
-    { "setmaxnreg.dec.sync.aligned.u32", NULL, "i", 80, "sm_90a sm_100a sm_100f sm_101a sm_103a sm_110a sm_120a sm_120f sm_121a",
-      DEMANDS_WHOLE_WARP, op_dec, check_count, "9.7.20.5 setmaxnreg" },
+    { "setmaxnreg.inc.sync.aligned.u32", NULL, "i", 80,
+      "sm_90a sm_100a sm_100f sm_101a sm_103a sm_110a sm_120a sm_120f sm_121a", DEMANDS_WHOLE_WARP, op_inc, check_count,
+      "9.7.20.5 setmaxnreg" },
+    { "setmaxnreg.dec.sync.aligned.u32", NULL, "i", 80,
+      "sm_90a sm_100a sm_100f sm_101a sm_103a sm_110a sm_120a sm_120f sm_121a", DEMANDS_WHOLE_WARP, op_dec, check_count,
+      "9.7.20.5 setmaxnreg" },
 };
 
 const struct family family_register_pool = FAMILY("registers between warpgroups", rows);

@@ -33,7 +33,8 @@ uint64_t special_value(const struct warp *w, uint32_t lane, enum special special
     case SPECIAL_NCTAID_Y: return extent[1];
     case SPECIAL_NCTAID_Z: return extent[2];
     case SPECIAL_SMID:
-        return cta->sm != NULL ? cta->sm->index : (cluster->index * cluster->ctas + cta->rank) % grid->machine->options.sms;
+        return cta->sm != NULL ? cta->sm->index
+                               : (cluster->index * cluster->ctas + cta->rank) % grid->machine->options.sms;
     case SPECIAL_NSMID: return grid->machine->options.sms;
     case SPECIAL_GRIDID: return grid->id;
     case SPECIAL_IS_EXPLICIT_CLUSTER: return grid->launch->explicit_cluster;

@@ -1,5 +1,5 @@
-/* Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.9-14): shfl.sync, vote.sync, match.sync, redux.sync, activemask,
- * elect.sync.  All lanes of the member mask that have not exited must come to the same instruction. */
+/* Exchange between the lanes of a warp (PTX ISA 9.7.9.6, 9.7.13.9-14): shfl.sync, vote.sync, match.sync, redux.sync,
+ * activemask, elect.sync.  All lanes of the member mask that have not exited must come to the same instruction. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/core/report.h"
@@ -13,8 +13,9 @@ static trap gather(struct warp *w, const struct insn *in, uint32_t lanes, int i,
     *mask = (uint32_t)row[first];
     FOR_LANES(l, lanes) {
         if ((uint32_t)row[l] != *mask)
-            return warp_fault(w, in, l, REPORT_DIVERGENCE, "has the member mask 0x%08x in this lane and 0x%08x in lane %u",
-                              (uint32_t)row[l], *mask, first);
+            return warp_fault(w, in, l, REPORT_DIVERGENCE,
+                              "has the member mask 0x%08x in this lane and 0x%08x in lane %u", (uint32_t)row[l], *mask,
+                              first);
         if ((*mask >> l & 1) == 0)
             return warp_fault(w, in, l, REPORT_DIVERGENCE, "has a member mask (0x%08x) that lacks its own lane", *mask);
     }
@@ -22,8 +23,8 @@ static trap gather(struct warp *w, const struct insn *in, uint32_t lanes, int i,
     return TRAP_NONE;
 }
 
-/* shfl.sync.mode d|p, a, b, c, mask   d = a of the lane that mode, b and the segment and clamp in c give; p: that lane is in the
- * segment */
+/* shfl.sync.mode d|p, a, b, c, mask   d = a of the lane that mode, b and the segment and clamp in c give; p: that lane
+ * is in the segment */
 enum { SHFL_UP = 1, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 static trap op_shfl(struct warp *w, const struct insn *in, uint32_t lanes)
 {
@@ -48,7 +49,8 @@ static trap op_shfl(struct warp *w, const struct insn *in, uint32_t lanes)
         const uint32_t from = p ? (uint32_t)j & 31 : l;
         if ((lanes >> from & 1) == 0)
             return warp_fault(w, in, l, REPORT_DIVERGENCE,
-                              "reads lane %u, which does not take part (mask 0x%08x, lanes 0x%08x): the value is undefined", from,
+                              "reads lane %u, which does not take part (mask 0x%08x, lanes 0x%08x): the value is "
+                              "undefined", from,
                               mask, lanes);
         value[l] = a[from] & UINT32_MAX;
         inside |= (uint32_t)p << l;
@@ -174,10 +176,12 @@ static const struct row rows[] = {
     { "vote.sync(.all|.any|.uni).pred", NULL, "P p s:u32", 60, "sm_30+", 0, op_vote, NULL, "9.7.13.9 vote.sync" },
     { "vote.sync.ballot.b32", NULL, "d:b32 p s:u32", 60, "sm_30+", 0, op_ballot, NULL, "9.7.13.9 vote.sync" },
     { "match.any.sync.$1", "b32 b64", "d:b32 s:1 s:u32", 60, "sm_70+", 0, op_match_any, NULL, "9.7.13.10 match.sync" },
-    { "match.all.sync.$1", "b32 b64", "d_:b32 |P s:1 s:u32", 60, "sm_70+", 0, op_match_all, NULL, "9.7.13.10 match.sync" },
+    { "match.all.sync.$1", "b32 b64", "d_:b32 |P s:1 s:u32", 60, "sm_70+", 0, op_match_all, NULL,
+      "9.7.13.10 match.sync" },
     { "redux.sync(.add|.min|.max).$1", "u32 s32", "d:1 s:1 s:u32", 70, "sm_80+", 0, op_redux, prepare_redux,
       "9.7.13.12 redux.sync" },
-    { "redux.sync(.and|.or|.xor).$1", "b32", "d:1 s:1 s:u32", 70, "sm_80+", 0, op_redux, prepare_redux, "9.7.13.12 redux.sync" },
+    { "redux.sync(.and|.or|.xor).$1", "b32", "d:1 s:1 s:u32", 70, "sm_80+", 0, op_redux, prepare_redux,
+      "9.7.13.12 redux.sync" },
     { "activemask.b32", NULL, "d:b32", 62, "sm_30+", 0, op_activemask, NULL, "9.7.13.11 activemask" },
     { "elect.sync", NULL, "d_:b32 &P s:u32", 80, "sm_90+", 0, op_elect, NULL, "9.7.13.14 elect.sync" },
 };

@@ -20,7 +20,8 @@ enum { LATEST_STEPS = 100000, HELD_STEPS = 16 };
 static uint64_t skewed(struct cluster *c, uint64_t most)
 {
     const uint32_t bits = 64 - (uint32_t)__builtin_clzll(most | 1);
-    const uint64_t choice = cluster_random(c), width = 1 + cluster_random(c) % bits; /* in this order, whatever the compiler */
+    /* in this order, whatever the compiler */
+    const uint64_t choice = cluster_random(c), width = 1 + cluster_random(c) % bits;
     const uint64_t steps = choice % (UINT64_C(1) << width);
     return steps < most ? steps : most;
 }
@@ -69,7 +70,8 @@ static void finish(struct cluster *c, struct agent_operation *operation)
     cluster_event(c);
 }
 
-/* What is due but held back is looked at again when another operation has completed, else now and then: other state may hold it. */
+/* What is due but held back is looked at again when another operation has completed, else now and then: other state may
+ * hold it. */
 static uint64_t next_due(const struct cluster *c)
 {
     const struct agent_operation *o = c->operations;

@@ -1,8 +1,8 @@
 /* What a warp's threads have in flight of cp.async (PTX ISA 9.7.9.25.3).
  *
- * Copies of a thread between two of its cp.async.commit_group or cp.async.mbarrier.arrive are a batch: one asynchronous operation
- * for the checks.  Its completion is known to who waits for its group, or for an mbarrier at which a later arrival signals
- * it. */
+ * Copies of a thread between two of its cp.async.commit_group or cp.async.mbarrier.arrive are a batch: one asynchronous
+ * operation for the checks.  Its completion is known to who waits for its group, or for an mbarrier at which a later
+ * arrival signals it. */
 #ifndef CUDASIM_MACHINE_ASYNC_ASYNC_COPY_H
 #define CUDASIM_MACHINE_ASYNC_ASYNC_COPY_H
 
@@ -23,7 +23,8 @@ bool async_copy_done(const struct warp *w, uint32_t lanes, uint64_t most, bool a
 /* The lanes know of it. */
 void async_copy_take(struct warp *w, uint32_t lanes, uint64_t most, bool all);
 
-/* Closes the lane's batch; batches before the number that is returned are those that a cp.async.mbarrier.arrive tracks. */
+/* Closes the lane's batch; batches before the number that is returned are those that a cp.async.mbarrier.arrive
+ * tracks. */
 uint64_t async_copy_mark(struct warp *w, uint32_t lane);
 bool async_copy_marked_done(const struct warp *w, uint32_t lane, uint64_t mark);
 void async_copy_publish(struct warp *w, uint32_t lane, uint64_t mark, uint64_t object);

@@ -83,7 +83,8 @@ void bulk_group_read(struct warp *w, uint32_t lane, uint32_t group, struct async
     cluster_event(w->cta->cluster);
 }
 
-void bulk_group_finished(struct warp *w, uint32_t lane, uint32_t group, struct async_token *read, struct async_token *written)
+void bulk_group_finished(struct warp *w, uint32_t lane, uint32_t group, struct async_token *read,
+                         struct async_token *written)
 {
     struct bulk_state *s = state_of(w);
     struct bulk_group *g = find(s, lane, group);
@@ -97,7 +98,8 @@ trap tma_commit_group(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct bulk_state *s = state_with_room(w);
     if (s == NULL)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "finds no host memory for its bulk group");
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES,
+                          "finds no host memory for its bulk group");
     FOR_LANES(l, lanes) {
         struct bulk_group *g = find(s, l, s->committed[l]);
         if (g != NULL && g->unfinished == 0) *g = s->group[--s->count];
@@ -123,7 +125,8 @@ trap tma_wait_group(struct warp *w, uint32_t lanes, uint32_t most, bool reads)
     if (is_pending(s, lanes, most, reads)) return warp_wait(w, WAIT_ASYNC_GROUP, most, reads);
     FOR_LANES(l, lanes) {
         const uint32_t end = s->committed[l] > most ? s->committed[l] - most : 0;
-        uint32_t *known = &s->waited[reads][l]; /* what is known already may share its object with a group that is still pending */
+        uint32_t *known = &s->waited[reads][l]; /* what is known already may share its object with a group that is still
+                                                   pending */
         for (uint32_t n = end > *known + GROUP_OBJECTS ? end - GROUP_OBJECTS : *known; n < end; n++)
             checks_acquire(w, 1u << l, object_of(w, l, n, reads));
         if (end > *known) *known = end;
@@ -138,7 +141,8 @@ trap tma_cta_ends(struct cta *cta)
         for (uint32_t l = 0; s != NULL && l < LANES; l++)
             if (s->stored[l] > s->waited[true][l] && s->stored[l] > s->waited[false][l])
                 return warp_fault(&cta->warp[i], s->store[l], l, REPORT_ASYNC,
-                                  "reads shared memory of CTA rank %u, all of whose threads have exited without waiting for it",
+                                  "reads shared memory of CTA rank %u, all of whose threads have exited without "
+                                  "waiting for it",
                                   cta->rank);
     }
     return TRAP_NONE;

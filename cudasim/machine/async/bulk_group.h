@@ -1,4 +1,5 @@
-/* Bulk groups of a thread (cp.async.bulk.commit_group, wait_group): which of its stores have been read, which have completed. */
+/* Bulk groups of a thread (cp.async.bulk.commit_group, wait_group): which of its stores have been read, which have
+ * completed. */
 #ifndef CUDASIM_MACHINE_ASYNC_BULK_GROUP_H
 #define CUDASIM_MACHINE_ASYNC_BULK_GROUP_H
 
@@ -8,13 +9,14 @@
 bool bulk_group_join(struct warp *w, const struct insn *in, uint32_t lane, uint32_t *group);
 /* Its source has been read; later: it has completed. */
 void bulk_group_read(struct warp *w, uint32_t lane, uint32_t group, struct async_token *read);
-void bulk_group_finished(struct warp *w, uint32_t lane, uint32_t group, struct async_token *read, struct async_token *written);
+void bulk_group_finished(struct warp *w, uint32_t lane, uint32_t group, struct async_token *read,
+                         struct async_token *written);
 
 trap tma_commit_group(struct warp *w, const struct insn *in, uint32_t lanes);
 /* TRAP_WAIT while more than the `most` newest groups are pending; reads: only the reading of their sources counts. */
 trap tma_wait_group(struct warp *w, uint32_t lanes, uint32_t most, bool reads);
-/* All threads have exited: each store was waited for until it had read its source, which its own thread alone can do and without
- * which it reads what is no longer there.  Reported also where it happens to have read in time. */
+/* All threads have exited: each store was waited for until it had read its source, which its own thread alone can do
+ * and without which it reads what is no longer there.  Reported also where it happens to have read in time. */
 trap tma_cta_ends(struct cta *cta);
 
 /* ---- tensor maps that a CTA has acquired ---- */

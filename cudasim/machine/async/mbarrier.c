@@ -67,11 +67,12 @@ static trap wrong(struct warp *w, const struct insn *in, uint32_t lane, const st
 {
     char state[96];
     mbarrier_describe(cta, b->offset, state, sizeof state);
-    return warp_fault(w, in, lane, REPORT_BARRIER, "%s mbarrier 0x%x (%s)", sentence, cta->shared_base | b->offset, state);
+    return warp_fault(w, in, lane, REPORT_BARRIER, "%s mbarrier 0x%x (%s)", sentence, cta->shared_base | b->offset,
+                      state);
 }
 
-/* The access to the object's bytes as the checks of races see it: init and inval are writes, all other operations order themselves,
- * so that they conflict with these two only. */
+/* The access to the object's bytes as the checks of races see it: init and inval are writes, all other operations order
+ * themselves, so that they conflict with these two only. */
 static trap touch(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, bool writes)
 {
     struct access a = {
@@ -84,12 +85,13 @@ static trap touch(struct warp *w, const struct insn *in, uint32_t lane, struct c
     return checks_shared(w, in, 1u << lane, &a);
 }
 
-static trap reach(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, struct mbarrier **b)
+static trap reach(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                  struct mbarrier **b)
 {
     const uint32_t address = cta->shared_base | offset;
     if (cta->live_threads == 0)
-        return warp_fault(w, in, lane, REPORT_BARRIER, "uses the mbarrier at shared address 0x%x of a CTA that has exited",
-                          address);
+        return warp_fault(w, in, lane, REPORT_BARRIER,
+                          "uses the mbarrier at shared address 0x%x of a CTA that has exited", address);
     *b = find(cta, offset);
     if (*b == NULL)
         return warp_fault(w, in, lane, REPORT_BARRIER,
@@ -101,7 +103,8 @@ static trap reach(struct warp *w, const struct insn *in, uint32_t lane, struct c
     return TRAP_NONE;
 }
 
-static trap use(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, struct mbarrier **b)
+static trap use(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                struct mbarrier **b)
 {
     const trap t = reach(w, in, lane, cta, offset, b);
     return t != TRAP_NONE ? t : touch(w, in, lane, cta, offset, false);
@@ -119,8 +122,9 @@ trap mbarrier_access(struct warp *w, const struct insn *in, uint32_t lane, struc
     const trap t = use(w, in, lane, cta, offset, &b);
     if (t != TRAP_NONE || cta == w->cta || b->fenced || cta->cluster->clocks == NULL) return t;
     return warp_fault(w, in, lane, REPORT_PROXY,
-                      "lets the async proxy signal the mbarrier at shared address 0x%x of CTA rank %u, whose mbarrier.init at PTX line "
-                      "%u no fence.mbarrier_init and no fence.proxy.async of the same thread follows",
+                      "lets the async proxy signal the mbarrier at shared address 0x%x of CTA rank %u, whose "
+                      "mbarrier.init at PTX line %u no fence.mbarrier_init and no fence.proxy.async of the same thread "
+                      "follows",
                       cta->shared_base | offset, cta->rank, b->changed->line);
 }
 
@@ -133,8 +137,8 @@ void mbarrier_fence(struct warp *w, uint32_t lanes)
     }
 }
 
-trap mbarrier_target(struct warp *w, const struct insn *in, uint32_t lane, enum space space, bool own_cta, uint64_t address,
-                     struct cta **cta, uint32_t *offset)
+trap mbarrier_target(struct warp *w, const struct insn *in, uint32_t lane, enum space space, bool own_cta,
+                     uint64_t address, struct cta **cta, uint32_t *offset)
 {
     struct access a = { .space = space, .bytes = MBARRIER_BYTES, .locates = true };
     a.address[lane] = address;
@@ -143,7 +147,8 @@ trap mbarrier_target(struct warp *w, const struct insn *in, uint32_t lane, enum 
     *cta = a.owner[lane];
     *offset = a.offset[lane];
     if (*cta == NULL)
-        return warp_fault(w, in, lane, REPORT_BARRIER, "names an mbarrier at address 0x%llx, which is not in shared memory",
+        return warp_fault(w, in, lane, REPORT_BARRIER,
+                          "names an mbarrier at address 0x%llx, which is not in shared memory",
                           (unsigned long long)address);
     if (own_cta && *cta != w->cta)
         return warp_fault(w, in, lane, REPORT_BARRIER,
@@ -160,18 +165,20 @@ static void mark(struct cta *cta, uint32_t offset, uint8_t clear, uint8_t set)
         cta->shadow.state[offset + i] = (uint8_t)((cta->shadow.state[offset + i] & ~clear) | set);
 }
 
-trap mbarrier_init(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, uint32_t count)
+trap mbarrier_init(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                   uint32_t count)
 {
     const uint32_t address = cta->shared_base | offset;
     const struct mbarrier *old = find(cta, offset);
     if (old != NULL && old->live)
         return warp_fault(
             w, in, lane, REPORT_BARRIER,
-            "initialises the mbarrier at shared address 0x%x, which line %u has initialised and no mbarrier.inval has ended",
+            "initialises the mbarrier at shared address 0x%x, which line %u has initialised and no mbarrier.inval has "
+            "ended",
             address, old->changed->line);
     if (count == 0 || count > MBARRIER_MOST)
-        return warp_fault(w, in, lane, REPORT_BARRIER, "initialises an mbarrier for %u arrivals; 1 to %d are possible", count,
-                          MBARRIER_MOST);
+        return warp_fault(w, in, lane, REPORT_BARRIER, "initialises an mbarrier for %u arrivals; 1 to %d are possible",
+                          count, MBARRIER_MOST);
     const trap t = touch(w, in, lane, cta, offset, true);
     if (t != TRAP_NONE) return t;
     struct mbarrier *b = find_or_add(cta, offset);
@@ -206,7 +213,10 @@ static void complete_phase(struct cta *cta, struct mbarrier *b)
     cluster_event(cta->cluster);
 }
 
-static uint64_t object_of(const struct cta *cta, const struct mbarrier *b) { return mbarrier_object(cta, b->offset, b->phase & 1); }
+static uint64_t object_of(const struct cta *cta, const struct mbarrier *b)
+{
+    return mbarrier_object(cta, b->offset, b->phase & 1);
+}
 
 static trap change_tx(struct warp *w, const struct insn *in, uint32_t lane, const struct cta *cta, struct mbarrier *b,
                       int64_t change)
@@ -220,7 +230,8 @@ static trap change_tx(struct warp *w, const struct insn *in, uint32_t lane, cons
     return TRAP_NONE;
 }
 
-trap mbarrier_expect_tx(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, uint32_t bytes)
+trap mbarrier_expect_tx(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                        uint32_t bytes)
 {
     struct mbarrier *b;
     trap t = use(w, in, lane, cta, offset, &b);
@@ -229,8 +240,8 @@ trap mbarrier_expect_tx(struct warp *w, const struct insn *in, uint32_t lane, st
     return t;
 }
 
-trap mbarrier_complete_tx(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, uint32_t bytes,
-                          struct async_token *token)
+trap mbarrier_complete_tx(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                          uint32_t bytes, struct async_token *token)
 {
     struct mbarrier *b;
     trap t = reach(w, in, lane, cta, offset, &b);
@@ -243,7 +254,8 @@ trap mbarrier_complete_tx(struct warp *w, const struct insn *in, uint32_t lane, 
 
 /* ---- arrivals ----
  *
- * A state: bits 19:0 pending arrivals before, 34:20 the object's place / 8, 61:35 the phase, 62 of a .noComplete form, 63 set. */
+ * A state: bits 19:0 pending arrivals before, 34:20 the object's place / 8, 61:35 the phase, 62 of a .noComplete form,
+ * 63 set. */
 
 enum { STATE_PLACE = 20, STATE_PHASE = 35 };
 #define STATE_NO_COMPLETE (UINT64_C(1) << 62)
@@ -257,7 +269,8 @@ static uint64_t state_of(const struct mbarrier *b, bool no_complete)
            ((uint64_t)(b->offset / MBARRIER_BYTES) & STATE_PLACES) << STATE_PLACE | b->pending;
 }
 
-static trap subtract(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, struct mbarrier *b, uint32_t count)
+static trap subtract(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, struct mbarrier *b,
+                     uint32_t count)
 {
     if (count > b->pending) {
         char sentence[64];
@@ -269,15 +282,16 @@ static trap subtract(struct warp *w, const struct insn *in, uint32_t lane, struc
     return TRAP_NONE;
 }
 
-trap mbarrier_arrive(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, struct arrival arrival,
-                     uint64_t *state)
+trap mbarrier_arrive(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                     struct arrival arrival, uint64_t *state)
 {
     struct mbarrier *b;
     trap t = use(w, in, lane, cta, offset, &b);
     if (t == TRAP_NONE && arrival.expect != 0) t = change_tx(w, in, lane, cta, b, arrival.expect);
     if (t != TRAP_NONE) return t;
     if (arrival.count == 0 || arrival.count > MBARRIER_MOST)
-        return warp_fault(w, in, lane, REPORT_BARRIER, "arrives %u times; 1 to %d are possible", arrival.count, MBARRIER_MOST);
+        return warp_fault(w, in, lane, REPORT_BARRIER, "arrives %u times; 1 to %d are possible", arrival.count,
+                          MBARRIER_MOST);
     if (arrival.no_complete && arrival.count == b->pending && b->tx == 0)
         return wrong(w, in, lane, cta, b, "completes, in spite of .noComplete, the phase of");
     *state = state_of(b, arrival.no_complete);
@@ -315,7 +329,8 @@ trap mbarrier_pending_count(struct warp *w, const struct insn *in, uint32_t lane
     if ((state & STATE_VALID) == 0 || (state & STATE_NO_COMPLETE) == 0)
         return warp_fault(
             w, in, lane, REPORT_BARRIER,
-            "reads the pending count of 0x%llx, which is no state of an mbarrier.arrive.noComplete or arrive_drop.noComplete",
+            "reads the pending count of 0x%llx, which is no state of an mbarrier.arrive.noComplete or "
+            "arrive_drop.noComplete",
             (unsigned long long)state);
     *count = (uint32_t)(state & MBARRIER_MOST);
     return TRAP_NONE;
@@ -324,8 +339,8 @@ trap mbarrier_pending_count(struct warp *w, const struct insn *in, uint32_t lane
 /* ---- waiting ---- */
 
 /* The phase that is meant: the one under way, or the one before (b->phase - 1, also when b->phase is 0). */
-static trap awaited_phase(struct warp *w, const struct insn *in, uint32_t lane, const struct cta *cta, const struct mbarrier *b,
-                          struct awaited awaited, uint64_t *phase)
+static trap awaited_phase(struct warp *w, const struct insn *in, uint32_t lane, const struct cta *cta,
+                          const struct mbarrier *b, struct awaited awaited, uint64_t *phase)
 {
     if (awaited.by_parity) {
         if (awaited.value > 1)
@@ -335,7 +350,8 @@ static trap awaited_phase(struct warp *w, const struct insn *in, uint32_t lane, 
         return TRAP_NONE;
     }
     const uint64_t state = awaited.value;
-    if ((state & STATE_VALID) == 0 || (state >> STATE_PLACE & STATE_PLACES) != (b->offset / MBARRIER_BYTES & STATE_PLACES))
+    if ((state & STATE_VALID) == 0
+        || (state >> STATE_PLACE & STATE_PLACES) != (b->offset / MBARRIER_BYTES & STATE_PLACES))
         return wrong(w, in, lane, cta, b, "waits with a value that no mbarrier.arrive gave as state of");
     const uint64_t behind = (b->phase - (state >> STATE_PHASE)) & STATE_PHASES;
     if (behind > 1) return wrong(w, in, lane, cta, b, "waits with the state of a phase older than the last one at");
@@ -343,17 +359,18 @@ static trap awaited_phase(struct warp *w, const struct insn *in, uint32_t lane, 
     return TRAP_NONE;
 }
 
-/* Threads that found a phase incomplete and look again when two phases have ended cannot tell the new phase from theirs. */
-static trap check_waited(struct warp *w, const struct insn *in, uint32_t lane, const struct cta *cta, struct mbarrier *b,
-                         uint64_t phase, enum found *found)
+/* Threads that found a phase incomplete and look again when two phases have ended cannot tell the new phase from
+ * theirs. */
+static trap check_waited(struct warp *w, const struct insn *in, uint32_t lane, const struct cta *cta,
+                         struct mbarrier *b, uint64_t phase, enum found *found)
 {
     const uint32_t thread = w->index * LANES + lane;
     const uint32_t now = (uint32_t)phase + 1, before = b->waited == NULL ? 0 : b->waited[thread];
     if (before != 0 && before != now && ((before ^ now) & 1) == 0) {
         char sentence[128];
         snprintf(sentence, sizeof sentence,
-                 "waits for parity %u, of phase %u; that phase and the next have ended meanwhile:", (unsigned)(phase & 1),
-                 before - 1);
+                 "waits for parity %u, of phase %u; that phase and the next have ended meanwhile:",
+                 (unsigned)(phase & 1), before - 1);
         return wrong(w, in, lane, cta, b, sentence);
     }
     *found = phase != b->phase ? FOUND_COMPLETE : before == now ? FOUND_INCOMPLETE_AGAIN : FOUND_INCOMPLETE;
@@ -366,8 +383,8 @@ static trap check_waited(struct warp *w, const struct insn *in, uint32_t lane, c
     return TRAP_NONE;
 }
 
-trap mbarrier_test(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, struct awaited awaited,
-                   enum found *found)
+trap mbarrier_test(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset,
+                   struct awaited awaited, enum found *found)
 {
     struct mbarrier *b;
     uint64_t phase = 0;

@@ -1,4 +1,5 @@
-/* Tensor maps: encoding and the rules of cuTensorMapEncodeTiled (cuda.h) and PTX ISA 5.5, "Restriction on Tensor Copy". */
+/* Tensor maps: encoding and the rules of cuTensorMapEncodeTiled (cuda.h) and PTX ISA 5.5, "Restriction on Tensor
+ * Copy". */
 #include "tensor_map.h"
 
 #include <stdarg.h>
@@ -83,16 +84,23 @@ __attribute__((format(printf, 2, 3))) static bool refuse(const struct complaint 
 }
 
 /* The padded types go through containers of 16 bytes, 128 elements at a time. */
-static bool is_padded(const struct tensor_layout *t) { return tensor_types[t->type].packed != tensor_types[t->type].padded; }
+static bool is_padded(const struct tensor_layout *t)
+{
+    return tensor_types[t->type].packed != tensor_types[t->type].padded;
+}
 static bool is_sub_byte(const struct tensor_layout *t) { return t->type >= TENSOR_MAP_B4X16; }
 
-static uint32_t alignment(const struct tensor_layout *t) { return t->interleave == INTERLEAVE_32B || is_padded(t) ? 32 : 16; }
+static uint32_t alignment(const struct tensor_layout *t)
+{
+    return t->interleave == INTERLEAVE_32B || is_padded(t) ? 32 : 16;
+}
 
 static bool check_device(const struct device_limits *device, const struct tensor_layout *t, const struct complaint *c)
 {
     if (device->sm >= 100) return true;
     if (is_sub_byte(t)) return refuse(c, "type %s needs sm_100 or later", tensor_types[t->type].name);
-    if (t->atom != ATOM_16B) return refuse(c, "a swizzle of 128 bytes in atoms of other than 16 bytes needs sm_100 or later");
+    if (t->atom != ATOM_16B)
+        return refuse(c, "a swizzle of 128 bytes in atoms of other than 16 bytes needs sm_100 or later");
     return true;
 }
 
@@ -109,7 +117,8 @@ static bool check_tensor(const struct tensor_layout *t, const struct complaint *
             return refuse(c, "the stride of dimension %u, %llu bytes, is no multiple of %u", i + 1,
                           (unsigned long long)t->stride[i], align);
         if (t->stride[i] >= max_stride)
-            return refuse(c, "the stride of dimension %u, %llu bytes, is not below 2^40", i + 1, (unsigned long long)t->stride[i]);
+            return refuse(c, "the stride of dimension %u, %llu bytes, is not below 2^40", i + 1,
+                          (unsigned long long)t->stride[i]);
     }
     const uint32_t multiple = is_padded(t) ? 128 : t->type == TENSOR_MAP_B4X16 ? 2 : 1;
     if (t->dim[0] % multiple != 0)
@@ -131,12 +140,15 @@ static bool check_box(const struct tensor_layout *t, const struct complaint *c)
     }
     const uint32_t inner = tensor_padded_bytes(t, t->box[0]);
     if (is_padded(t) && t->box[0] != 128)
-        return refuse(c, "the box has %u elements of type %s in dimension 0; it has 128", t->box[0], tensor_types[t->type].name);
+        return refuse(c, "the box has %u elements of type %s in dimension 0; it has 128", t->box[0],
+                      tensor_types[t->type].name);
     if (t->interleave == INTERLEAVE_NONE && (t->box[0] * tensor_types[t->type].padded % 16 != 0 || inner % 16 != 0))
         return refuse(c, "the box has %u bytes in dimension 0, no multiple of 16", inner);
     if (t->interleave == INTERLEAVE_NONE && t->swizzle != SWIZZLE_NONE && inner > 16u << t->swizzle)
-        return refuse(c, "the box has %u bytes in dimension 0, more than the %u of its swizzle", inner, 16u << t->swizzle);
-    if (bytes > MAX_BOX_BYTES) return refuse(c, "the box has %llu bytes, more than shared memory", (unsigned long long)bytes);
+        return refuse(c, "the box has %u bytes in dimension 0, more than the %u of its swizzle", inner,
+                      16u << t->swizzle);
+    if (bytes > MAX_BOX_BYTES)
+        return refuse(c, "the box has %llu bytes, more than shared memory", (unsigned long long)bytes);
     return true;
 }
 
@@ -152,7 +164,8 @@ static bool check_modes(const struct tensor_layout *t, const struct complaint *c
         return refuse(c, "interleave of 32 bytes goes with the swizzle of 32 bytes only");
     if (t->l2_promotion > 3) return refuse(c, "L2 promotion %u is none of those defined", t->l2_promotion);
     if (t->nan_fill > 1) return refuse(c, "fill %u is none of those defined", t->nan_fill);
-    if (t->nan_fill && !tensor_types[t->type].is_float) return refuse(c, "NaN is no fill for type %s", tensor_types[t->type].name);
+    if (t->nan_fill && !tensor_types[t->type].is_float)
+        return refuse(c, "NaN is no fill for type %s", tensor_types[t->type].name);
     if (!is_padded(t)) return true;
     if (t->interleave != INTERLEAVE_NONE) return refuse(c, "type %s is not interleaved", tensor_types[t->type].name);
     const bool whole = t->swizzle == SWIZZLE_NONE || (t->swizzle == SWIZZLE_128B && t->atom != ATOM_32B_FLIP_8B);
@@ -171,8 +184,8 @@ bool tensor_layout_check(const struct device_limits *device, const struct tensor
 
 /* ---- the driver's calls ---- */
 
-/* Known issues of driver 595.71.05, and so CUTLASS and Triton have it for those before: a tensor whose memory has less than 128 KiB, and
- * whose rows or planes have gaps or overlap. */
+/* Known issues of driver 595.71.05, and so CUTLASS and Triton have it for those before: a tensor whose memory has less
+ * than 128 KiB, and whose rows or planes have gaps or overlap. */
 static bool is_sporadic(const struct device_limits *device, const struct tensor_layout *t)
 {
     enum { SMALL = 128 * 1024 };
@@ -190,16 +203,18 @@ static bool is_sporadic(const struct device_limits *device, const struct tensor_
 /* CUtensorMapSwizzle: none, 32B, 64B, 128B, then 128B with its other atoms. */
 static void set_swizzle(struct tensor_layout *t, unsigned swizzle)
 {
-    t->swizzle = (uint8_t)(swizzle <= SWIZZLE_128B ? swizzle : swizzle <= SWIZZLE_128B + ATOM_64B ? SWIZZLE_128B : UINT8_MAX);
+    t->swizzle = (uint8_t)(swizzle <= SWIZZLE_128B              ? swizzle
+                           : swizzle <= SWIZZLE_128B + ATOM_64B ? SWIZZLE_128B
+                                                                : UINT8_MAX);
     t->atom = (uint8_t)(t->swizzle == SWIZZLE_128B ? swizzle - SWIZZLE_128B : ATOM_16B);
 }
 
 static uint8_t narrow(unsigned value) { return (uint8_t)(value > UINT8_MAX ? UINT8_MAX : value); }
 
-int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsigned type, unsigned rank, uint64_t address,
-                            const uint64_t *dim, const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,
-                            unsigned interleave, unsigned swizzle, unsigned l2_promotion, unsigned fill, char *sentence,
-                            size_t size)
+int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsigned type, unsigned rank,
+                            uint64_t address, const uint64_t *dim, const uint64_t *stride, const uint32_t *box,
+                            const uint32_t *element_stride, unsigned interleave, unsigned swizzle,
+                            unsigned l2_promotion, unsigned fill, char *sentence, size_t size)
 {
     const struct complaint c = { sentence, size };
     struct tensor_layout t;
@@ -209,7 +224,8 @@ int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsig
     if ((uintptr_t)map % 64 != 0) return refuse(&c, "the map's address is no multiple of 64"), 1;
     if (rank == 0 || rank > TENSOR_RANK) return refuse(&c, "the rank is %u; it is 1 to %d", rank, TENSOR_RANK), 1;
     t.address = address;
-    t.type = narrow(type), t.rank = (uint8_t)rank, t.interleave = narrow(interleave), t.l2_promotion = narrow(l2_promotion);
+    t.type = narrow(type), t.rank = (uint8_t)rank, t.interleave = narrow(interleave),
+    t.l2_promotion = narrow(l2_promotion);
     t.nan_fill = narrow(fill);
     set_swizzle(&t, swizzle);
     for (unsigned i = 0; i < rank; i++) {
@@ -224,12 +240,14 @@ int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsig
     return 0;
 }
 
-int tensor_map_replace_address(const struct device_limits *device, void *map, uint64_t address, char *sentence, size_t size)
+int tensor_map_replace_address(const struct device_limits *device, void *map, uint64_t address, char *sentence,
+                               size_t size)
 {
     const struct complaint c = { sentence, size };
     struct tensor_layout t;
     if (map == NULL || (uintptr_t)map % 64 != 0) return refuse(&c, "the map's address is no multiple of 64"), 1;
-    if (tensor_map_read(map, &t) != TENSOR_MAP_VALID) return refuse(&c, "the map was not encoded by cuTensorMapEncodeTiled"), 1;
+    if (tensor_map_read(map, &t) != TENSOR_MAP_VALID)
+        return refuse(&c, "the map was not encoded by cuTensorMapEncodeTiled"), 1;
     t.address = address;
     if (!tensor_layout_check(device, &t, sentence, size)) return 1;
     tensor_map_write(map, &t);
@@ -238,7 +256,8 @@ int tensor_map_replace_address(const struct device_limits *device, void *map, ui
 
 /* ---- swizzle ---- */
 
-/* Bits of the shared address above the row (bit 7 up) are added without carry to those of the atom's number inside the row. */
+/* Bits of the shared address above the row (bit 7 up) are added without carry to those of the atom's number inside the
+ * row. */
 uint32_t tensor_swizzle_address(const struct tensor_layout *t, uint32_t address)
 {
     switch (t->swizzle) {

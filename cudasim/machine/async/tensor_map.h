@@ -1,8 +1,8 @@
 /* Tensor maps: what cuTensorMapEncodeTiled makes and cp.async.bulk.tensor reads (PTX ISA 5.5.8).
  *
- * The 128 bytes are opaque, as on hardware, in an encoding of our own with a mark and a checksum, so that a map which nobody
- * encoded, or of which only a part was copied, is seen when it is used.  128 zero bytes on which tensormap.replace sets the fields
- * are a map too. */
+ * The 128 bytes are opaque, as on hardware, in an encoding of our own with a mark and a checksum, so that a map which
+ * nobody encoded, or of which only a part was copied, is seen when it is used.  128 zero bytes on which
+ * tensormap.replace sets the fields are a map too. */
 #ifndef CUDASIM_MACHINE_ASYNC_TENSOR_MAP_H
 #define CUDASIM_MACHINE_ASYNC_TENSOR_MAP_H
 
@@ -48,26 +48,31 @@ enum tensor_swizzle { SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B };
 enum tensor_atom { ATOM_16B, ATOM_32B, ATOM_32B_FLIP_8B, ATOM_64B };
 enum tensor_interleave { INTERLEAVE_NONE, INTERLEAVE_16B, INTERLEAVE_32B };
 
-/* What a map says.  Dimension 0 is the innermost; stride[i] is that of dimension i + 1, in bytes; all else in elements. */
+/* What a map says.  Dimension 0 is the innermost; stride[i] is that of dimension i + 1, in bytes; all else in
+ * elements. */
 struct tensor_layout {
     uint64_t address;
     uint64_t dim[TENSOR_RANK], stride[TENSOR_RANK - 1];
     uint16_t box[TENSOR_RANK];
     uint8_t element_stride[TENSOR_RANK];
     uint8_t type, rank, interleave, swizzle, atom, l2_promotion, nan_fill;
-    bool sporadic;                        /* a map that Blackwell may take wrongly, now and then, while its bit 85 is set */
+    bool sporadic;                        /* a map that Blackwell may take wrongly, now and then, while its bit 85 is
+                                             set */
 };
 
-/* cuTensorMapEncodeTiled with its arguments in its order: 0 and the map, or 1 (CUDA_ERROR_INVALID_VALUE) and why in sentence. */
-int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsigned type, unsigned rank, uint64_t address,
-                            const uint64_t *dim, const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,
-                            unsigned interleave, unsigned swizzle, unsigned l2_promotion, unsigned fill, char *sentence,
-                            size_t size);
+/* cuTensorMapEncodeTiled with its arguments in its order: 0 and the map, or 1 (CUDA_ERROR_INVALID_VALUE) and why in
+ * sentence. */
+int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsigned type, unsigned rank,
+                            uint64_t address, const uint64_t *dim, const uint64_t *stride, const uint32_t *box,
+                            const uint32_t *element_stride, unsigned interleave, unsigned swizzle,
+                            unsigned l2_promotion, unsigned fill, char *sentence, size_t size);
 /* cuTensorMapReplaceAddress. */
-int tensor_map_replace_address(const struct device_limits *device, void *map, uint64_t address, char *sentence, size_t size);
+int tensor_map_replace_address(const struct device_limits *device, void *map, uint64_t address, char *sentence,
+                               size_t size);
 
 /* Whether the device can use such a layout; else why not. */
-bool tensor_layout_check(const struct device_limits *device, const struct tensor_layout *layout, char *sentence, size_t size);
+bool tensor_layout_check(const struct device_limits *device, const struct tensor_layout *layout, char *sentence,
+                         size_t size);
 
 enum tensor_map_state { TENSOR_MAP_VALID, TENSOR_MAP_ZERO, TENSOR_MAP_FOREIGN, TENSOR_MAP_DAMAGED };
 /* The fields (all 0 unless VALID); they have not been checked, as tensormap.replace may set any. */

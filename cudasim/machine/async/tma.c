@@ -68,7 +68,8 @@ static uint32_t chunk_bytes(const struct tensor_layout *t)
 }
 
 /* Halves of 8 bytes: the finest grain of a swizzle. */
-static void put_chunk(struct cta *cta, const struct tensor_layout *t, uint32_t offset, const uint8_t *bytes, uint32_t count)
+static void put_chunk(struct cta *cta, const struct tensor_layout *t, uint32_t offset, const uint8_t *bytes,
+                      uint32_t count)
 {
     for (uint32_t at = 0; at < count; at += 8) {
         const uint32_t n = count - at < 8 ? count - at : 8;
@@ -77,13 +78,15 @@ static void put_chunk(struct cta *cta, const struct tensor_layout *t, uint32_t o
     async_written(cta, tensor_swizzle_address(t, offset) & ~(CHUNK - 1u), count);
 }
 
-static void get_chunk(const struct cta *cta, const struct tensor_layout *t, uint32_t offset, uint8_t *bytes, uint32_t count)
+static void get_chunk(const struct cta *cta, const struct tensor_layout *t, uint32_t offset, uint8_t *bytes,
+                      uint32_t count)
 {
     for (uint32_t at = 0; at < count; at += 8)
         memcpy(bytes + at, cta->shared + tensor_swizzle_address(t, offset + at), count - at < 8 ? count - at : 8);
 }
 
-/* f32 to tf32, to nearest even, as loads of types tf32 and tf32.ftz do: subnormals stay, and stores change nothing, on an H200. */
+/* f32 to tf32, to nearest even, as loads of types tf32 and tf32.ftz do: subnormals stay, and stores change nothing, on
+ * an H200. */
 static uint32_t round_tf32(uint32_t bits)
 {
     if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
@@ -92,7 +95,8 @@ static uint32_t round_tf32(uint32_t bits)
 
 static void fill(uint8_t *bytes, uint32_t count, bool nan)
 {
-    static const uint8_t pattern[2] = { 0xf7, 0x7f }; /* the out-of-bounds NaN: 0x7ff7 in every 16 bits, whatever the type */
+    static const uint8_t pattern[2] = { 0xf7, 0x7f }; /* the out-of-bounds NaN: 0x7ff7 in every 16 bits, whatever the
+                                                         type */
     for (uint32_t i = 0; i < count; i++) bytes[i] = nan ? pattern[i % 2] : 0;
 }
 
@@ -170,7 +174,8 @@ static trap is_alive(const struct tma_operation *o, const struct cta *cta, const
 {
     if (cta->live_threads != 0) return TRAP_NONE;
     return warp_fault(o->agent.warp, o->agent.in, o->agent.lane, REPORT_ASYNC,
-                      "%s shared memory of CTA rank %u, all of whose threads have exited without waiting for it", verb, cta->rank);
+                      "%s shared memory of CTA rank %u, all of whose threads have exited without waiting for it", verb,
+                      cta->rank);
 }
 
 /* The next rows of this step, by position in the operation's own order; false: that was all. */
@@ -212,7 +217,8 @@ static trap step_exchange(struct agent_operation *operation, bool *done)
 static trap step_read(struct agent_operation *operation, bool *done)
 {
     struct tma_operation *o = (struct tma_operation *)operation;
-    for (uint32_t left = o->batch, i; next_row(o, &left, &i);) read_row(o, &o->row[i], o->held + (size_t)i * o->plan.row_bytes);
+    for (uint32_t left = o->batch, i; next_row(o, &left, &i);)
+        read_row(o, &o->row[i], o->held + (size_t)i * o->plan.row_bytes);
     *done = o->done == o->plan.count;
     return TRAP_NONE;
 }
@@ -220,7 +226,8 @@ static trap step_read(struct agent_operation *operation, bool *done)
 static trap step_write(struct agent_operation *operation, bool *done)
 {
     struct tma_operation *o = (struct tma_operation *)operation;
-    for (uint32_t left = o->batch, i; next_row(o, &left, &i);) write_row(o, &o->row[i], o->held + (size_t)i * o->plan.row_bytes);
+    for (uint32_t left = o->batch, i; next_row(o, &left, &i);)
+        write_row(o, &o->row[i], o->held + (size_t)i * o->plan.row_bytes);
     *done = o->done == o->plan.count;
     return TRAP_NONE;
 }
@@ -249,7 +256,8 @@ static const struct agent_kind load_kind = {
     .name = "bulk load", .engine = ENGINE_TMA, .step = step_load, .complete = complete_nothing, .drop = drop
 };
 static const struct agent_kind exchange_kind = {
-    .name = "bulk copy to another CTA", .engine = ENGINE_TMA, .step = step_exchange, .complete = complete_nothing, .drop = drop
+    .name = "bulk copy to another CTA", .engine = ENGINE_TMA, .step = step_exchange, .complete = complete_nothing,
+    .drop = drop
 };
 static const struct agent_kind read_kind = {
     .name = "bulk store", .engine = ENGINE_TMA, .step = step_read, .complete = complete_read, .drop = drop
@@ -309,7 +317,8 @@ static struct tma_operation *new_operation(const struct tma_plan *plan, const st
     struct tma_operation *o = malloc(sizeof *o + plan->count * sizeof o->row[0]);
     if (o == NULL) return NULL;
     *o = (struct tma_operation){
-        .agent = { .kind = kind, .cluster = cta->cluster, .cta = cta, .warp = plan->warp, .in = plan->in, .lane = plan->lane },
+        .agent = { .kind = kind, .cluster = cta->cluster, .cta = cta, .warp = plan->warp, .in = plan->in,
+                   .lane = plan->lane },
         .plan = *plan
     };
     memcpy(o->row, plan->row, plan->count * sizeof o->row[0]);
@@ -354,13 +363,15 @@ static bool is_whole(const struct tma_operation *o, const struct tma_row *row)
     return row->skip == 0 && row->valid == o->plan.row_bytes;
 }
 
-/* Rows that fill their pitch have no gaps, and a swizzle stays inside of a row: one range.  Of a store what is stored counts. */
+/* Rows that fill their pitch have no gaps, and a swizzle stays inside of a row: one range.  Of a store what is stored
+ * counts. */
 static trap touch_shared(const struct tma_operation *o, bool all, touch_function *touch)
 {
     const bool padded = chunk_bytes(&o->plan.layout) != CHUNK;
     bool gapless = !padded;
     for (uint32_t i = 0; i < o->plan.count && gapless; i++)
-        gapless = (all || is_whole(o, &o->row[i])) && (i == 0 || o->row[i].shared == o->row[i - 1].shared + o->plan.row_bytes);
+        gapless = (all || is_whole(o, &o->row[i]))
+                  && (i == 0 || o->row[i].shared == o->row[i - 1].shared + o->plan.row_bytes);
     if (gapless) return touch(o->token, o->agent.cta, o->row[0].shared, o->plan.count * o->plan.row_bytes);
     for (uint32_t i = 0; i < o->plan.count; i++) {
         const struct tma_row *row = &o->row[i];
@@ -396,9 +407,11 @@ trap tma_load(const struct tma_plan *plan, struct cta *to, struct tma_barrier ba
 static trap check_mask(const struct tma_plan *plan, uint32_t mask)
 {
     const uint32_t ctas = plan->warp->cta->cluster->ctas;
-    if (mask == 0) return warp_fault(plan->warp, plan->in, plan->lane, REPORT_ILLEGAL, "multicasts to no CTA: the mask is 0");
+    if (mask == 0)
+        return warp_fault(plan->warp, plan->in, plan->lane, REPORT_ILLEGAL, "multicasts to no CTA: the mask is 0");
     if (mask >> ctas != 0)
-        return warp_fault(plan->warp, plan->in, plan->lane, REPORT_ILLEGAL, "multicasts to CTA rank %u; the cluster has %u CTAs",
+        return warp_fault(plan->warp, plan->in, plan->lane, REPORT_ILLEGAL,
+                          "multicasts to CTA rank %u; the cluster has %u CTAs",
                           (uint32_t)__builtin_ctz(mask >> ctas) + ctas, ctas);
     return TRAP_NONE;
 }
@@ -423,7 +436,8 @@ trap tma_load_each(const struct tma_plan *plan, struct cta *to, struct tma_barri
 static void follow_other_lanes(struct tma_operation *o)
 {
     for (struct agent_operation *a = o->agent.cluster->operations; a != NULL; a = a->next)
-        if (a->kind == o->agent.kind && a->warp == o->agent.warp && a->in == o->agent.in && a->issued == o->agent.cluster->now)
+        if (a->kind == o->agent.kind && a->warp == o->agent.warp && a->in == o->agent.in
+            && a->issued == o->agent.cluster->now)
             async_follow(o->global_token, ((struct tma_operation *)a)->global_token);
 }
 
@@ -437,11 +451,13 @@ trap tma_store(const struct tma_plan *plan, struct cta *from)
         return start(o, no_memory(plan));
     follow_other_lanes(o);
     trap t = touch_shared(o, false, async_reads);
-    if (t == TRAP_NONE) t = touch_global(o, o->global_token, plan->combine != NULL ? async_adds_global : async_writes_global);
+    if (t == TRAP_NONE)
+        t = touch_global(o, o->global_token, plan->combine != NULL ? async_adds_global : async_writes_global);
     return start(o, t);
 }
 
-trap tma_exchange(const struct tma_plan *plan, struct cta *from, struct cta *to, int64_t distance, struct tma_barrier barrier)
+trap tma_exchange(const struct tma_plan *plan, struct cta *from, struct cta *to, int64_t distance,
+                  struct tma_barrier barrier)
 {
     trap t = mbarrier_access(plan->warp, plan->in, plan->lane, barrier.cta, barrier.offset);
     if (t != TRAP_NONE) return t;
@@ -466,11 +482,13 @@ trap tma_shared(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
 {
     *cta = address > UINT32_MAX ? NULL : shared_target(w, (uint32_t)address, offset);
     if (*cta == NULL)
-        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "names shared address 0x%llx, which belongs to no CTA of the cluster",
+        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                          "names shared address 0x%llx, which belongs to no CTA of the cluster",
                           (unsigned long long)address);
     if (*cta != w->cta && !any_cta)
         return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                          "names shared address 0x%llx of CTA rank %u, where the CTA's own shared memory (rank %u) is wanted",
+                          "names shared address 0x%llx of CTA rank %u, where the CTA's own shared memory (rank %u) is "
+                          "wanted",
                           (unsigned long long)address, (*cta)->rank, w->cta->rank);
     const uint32_t first = w->cta->cluster->grid->machine->device->shared_reserved, end = (*cta)->shared_bytes;
     if (*offset < first || *offset > end || bytes > end - *offset)
@@ -480,22 +498,25 @@ trap tma_shared(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
     return TRAP_NONE;
 }
 
-trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, const struct operand *address, const struct cta *to,
-                      struct tma_barrier *barrier)
+trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, const struct operand *address,
+                      const struct cta *to, struct tma_barrier *barrier)
 {
     uint64_t at[LANES];
     address_lanes(w, address, 1u << lane, at);
     const trap t = mbarrier_target(w, in, lane, SPACE_SHARED_CLUSTER, false, at[lane], &barrier->cta, &barrier->offset);
     if (t != TRAP_NONE) return t;
     if (barrier->of_pair && to->cluster->ctas % 2 != 0)
-        return warp_fault(w, in, lane, REPORT_ILLEGAL, "has .cta_group::2 in a cluster of %u CTAs, whose last one has no peer",
-                          to->cluster->ctas);
+        return warp_fault(w, in, lane, REPORT_ILLEGAL,
+                          "has .cta_group::2 in a cluster of %u CTAs, whose last one has no peer", to->cluster->ctas);
     const uint32_t apart = barrier->cta->rank ^ to->rank;
     if (apart == 0 || (apart == 1 && barrier->of_pair)) return TRAP_NONE;
     return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                      "writes shared memory of CTA rank %u and signals an mbarrier of CTA rank %u; it has to be the same CTA%s",
+                      "writes shared memory of CTA rank %u and signals an mbarrier of CTA rank %u; "
+                      "it has to be the same CTA%s",
                       to->rank, barrier->cta->rank,
-                      barrier->of_pair ? " or the other of its pair" : apart == 1 ? ", as there is no .cta_group::2" : "");
+                      barrier->of_pair ? " or the other of its pair"
+                      : apart == 1     ? ", as there is no .cta_group::2"
+                                       : "");
 }
 
 trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within,
@@ -505,15 +526,17 @@ trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
     const struct allocation *a = global_find(memory, within != 0 ? within : address);
     const char *verb = writes ? "writes" : "reads";
     if (a == NULL)
-        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %llu bytes at global address 0x%llx, where nothing is allocated",
-                          verb, (unsigned long long)bytes, (unsigned long long)address);
+        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                          "%s %llu bytes at global address 0x%llx, where nothing is allocated", verb,
+                          (unsigned long long)bytes, (unsigned long long)address);
     if (address < a->base || address - a->base > a->bytes || bytes > a->bytes - (address - a->base))
         return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                          "%s %llu bytes at global address 0x%llx, outside of the %llu bytes allocated at 0x%llx%s%s", verb,
-                          (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)a->bytes,
+                          "%s %llu bytes at global address 0x%llx, outside of the %llu bytes allocated at 0x%llx%s%s",
+                          verb, (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)a->bytes,
                           (unsigned long long)a->base, a->name == NULL ? "" : " for ", a->name == NULL ? "" : a->name);
     if (writes && a->read_only)
-        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "writes constant memory at 0x%llx", (unsigned long long)address);
+        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "writes constant memory at 0x%llx",
+                          (unsigned long long)address);
     *host = a->host + (address - a->base);
     return TRAP_NONE;
 }

@@ -1,4 +1,5 @@
-/* Checks of a generic access to shared memory: live mbarriers, races, bytes that nothing wrote; accesses that synchronise. */
+/* Checks of a generic access to shared memory: live mbarriers, races, bytes that nothing wrote; accesses that
+ * synchronise. */
 #include "checks.h"
 #include "machine/core/report.h"
 
@@ -73,8 +74,8 @@ static uint64_t memory_object(const struct access *a, uint32_t lane)
     return (uint64_t)SYNC_MEMORY << 60 | (a->address[lane] & ((UINT64_C(1) << 59) - 1)) | UINT64_C(1) << 59;
 }
 
-/* A release, or a relaxed write behind a fence, hands on what the lane knows; an acquire, or a fence behind a relaxed read, takes
- * it. */
+/* A release, or a relaxed write behind a fence, hands on what the lane knows; an acquire, or a fence behind a relaxed
+ * read, takes it. */
 void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics)
 {
     if (w->clocks == NULL) return;

@@ -1,17 +1,20 @@
 /* What is watched while a kernel runs.
  *
- * Happens-before: every thread of a cluster has a clock and knows, of every other thread and of every asynchronous operation, up to
- * which of its clock's values it is ordered before the present ("ordered"), and up to which its generic writes are also visible to the
- * async proxy ("proxied": a proxy fence lies on the way).  Knowledge travels through synchronisation objects: barriers, mbarriers,
- * groups of copies, memory that is released and acquired.  Shared memory remembers its last writer and last readers (race.c); an access
- * that conflicts with one that is not ordered before it is a race, whatever the schedule was.  An asynchronous operation counts as
- * running from its issue until somebody who knows of its completion.
+ * Happens-before: every thread of a cluster has a clock and knows, of every other thread and of every asynchronous
+ * operation, up to which of its clock's values it is ordered before the present ("ordered"), and up to which its
+ * generic writes are also visible to the async proxy ("proxied": a proxy fence lies on the way).  Knowledge travels
+ * through synchronisation objects: barriers, mbarriers, groups of copies, memory that is released and acquired.  Shared
+ * memory remembers its last writer and last readers (race.c); an access that conflicts with one that is not ordered
+ * before it is a race, whatever the schedule was.  An asynchronous operation counts as running from its issue until
+ * somebody who knows of its completion.
  *
  * How an engine uses it:
  *     struct async_token *token = async_begin(w, in, lanes, PROXY_ASYNC);       when issued; NULL: no host memory
- *     t = async_reads(token, cta, offset, bytes);  t = async_writes(...);       at once: marks the bytes, reports what is not ordered
+ *     t = async_reads(token, cta, offset, bytes);  t = async_writes(...);       at once: marks the bytes, reports what
+ *                                                                               is not ordered
  *     ... later, when the data has moved: async_written(cta, offset, bytes);    the bytes are initialised now
- *     async_publish(token, mbarrier_object(cta, offset, parity));               where completion is signalled; as often as needed
+ *     async_publish(token, mbarrier_object(cta, offset, parity));               where completion is signalled; as often
+ *                                                                               as needed
  *     async_end(token);
  * A thread that waits calls checks_acquire(w, lanes, object). */
 #ifndef CUDASIM_MACHINE_CHECK_CHECKS_H
@@ -20,7 +23,8 @@
 #include "clocks.h"
 #include "race.h"
 
-/* checks_release and checks_acquire (clocks.h) by relaxed operations: only with a fence before the release, behind the acquire. */
+/* checks_release and checks_acquire (clocks.h) by relaxed operations: only with a fence before the release, behind the
+ * acquire. */
 void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 void checks_acquire_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 

@@ -39,7 +39,8 @@ static const knowledge *find(const struct cluster_clocks *c, uint64_t object)
     return c->capacity == 0 ? NULL : c->entry[place_of(c, object)].known;
 }
 
-/* Beyond a limit memory words share an object: orders too much, never too little, so that nothing ordered is called a race. */
+/* Beyond a limit memory words share an object: orders too much, never too little, so that nothing ordered is called a
+ * race. */
 static knowledge *find_or_make(struct cluster_clocks *c, uint64_t object)
 {
     if (c->exhausted || !grow(c)) {
@@ -94,7 +95,8 @@ static void free_warp(struct warp_clocks *w)
 void clocks_close(struct cluster *cluster)
 {
     for (uint32_t i = 0; cluster->cta != NULL && i < cluster->ctas; i++)
-        for (uint32_t j = 0; cluster->cta[i].warp != NULL && j < cluster->cta[i].warps; j++) free_warp(cluster->cta[i].warp[j].clocks);
+        for (uint32_t j = 0; cluster->cta[i].warp != NULL && j < cluster->cta[i].warps; j++)
+            free_warp(cluster->cta[i].warp[j].clocks);
     struct cluster_clocks *c = cluster->clocks;
     if (c == NULL) return;
     for (uint32_t i = 0; i < c->capacity; i++) free(c->entry[i].known);
@@ -110,7 +112,8 @@ static struct cluster_clocks *watched(const struct warp *w)
     return c == NULL || c->exhausted ? NULL : c;
 }
 
-/* What the lanes know, their own past included, is joined into `to`; their clocks go on, so that what follows is not in it. */
+/* What the lanes know, their own past included, is joined into `to`; their clocks go on, so that what follows is not in
+ * it. */
 static void tell(struct warp *w, uint32_t lanes, knowledge *to, uint32_t actors)
 {
     struct warp_clocks *k = w->clocks;
@@ -332,7 +335,8 @@ void async_follow(struct async_token *later, const struct async_token *earlier)
 void async_end(struct async_token *token)
 {
     if (token == NULL) return;
-    if (token->known != NULL) token->warp->cta->cluster->clocks->slot_busy[token->actor - token->warp->cta->cluster->clocks->threads]--;
+    if (token->known != NULL)
+        token->warp->cta->cluster->clocks->slot_busy[token->actor - token->warp->cta->cluster->clocks->threads]--;
     free(token->known);
     free(token);
 }

@@ -1,9 +1,9 @@
 /* Clocks of happens-before, between clocks.c (what threads know) and race.c (what memory remembers).
  *
- * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or the grid before this one.
- * Knowledge is, per actor, the latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same:
- * one row serves them all until some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988;
- * FastTrack, PLDI 2009). */
+ * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or the grid before
+ * this one. Knowledge is, per actor, the latest value of its clock that is ordered before the present.  Lanes of a warp
+ * mostly know the same: one row serves them all until some of them learn something alone.  The method is that of vector
+ * clocks (Lamport 1978, Fidge 1988; FastTrack, PLDI 2009). */
 #ifndef CUDASIM_MACHINE_CHECK_CLOCKS_H
 #define CUDASIM_MACHINE_CHECK_CLOCKS_H
 
@@ -60,14 +60,14 @@ static inline const knowledge *known_to(const struct warp *w, uint32_t lane)
     return w->clocks->own >> lane & 1 ? w->clocks->row[lane] : w->clocks->common;
 }
 
-/* Relaxed arrivals and waits at barriers order no memory, but with tcgen05's fences around them they order its operations (PTX ISA
- * 9.7.16.6.4.4).  An arrival leaves what its lanes know beside the object; a wait takes it, with all the object holds, into
- * `carried`. */
+/* Relaxed arrivals and waits at barriers order no memory, but with tcgen05's fences around them they order its
+ * operations (PTX ISA 9.7.16.6.4.4).  An arrival leaves what its lanes know beside the object; a wait takes it, with
+ * all the object holds, into `carried`. */
 void clocks_carry_out(struct warp *w, uint32_t lanes, uint64_t object);
 void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed);
 
-/* A relaxed release with no fence before it still tells which accesses the lanes have put a proxy fence behind: nothing is ordered
- * by that, but an engine that writes where they have read may go on it (async_writes_fenced). */
+/* A relaxed release with no fence before it still tells which accesses the lanes have put a proxy fence behind: nothing
+ * is ordered by that, but an engine that writes where they have read may go on it (async_writes_fenced). */
 void clocks_tell_proxied(struct warp *w, uint32_t lanes, uint64_t object);
 
 /* ---- objects that are synchronised on ---- */
@@ -83,7 +83,8 @@ static inline uint64_t mbarrier_object(const struct cta *cta, uint32_t offset, u
 {
     return sync_object(SYNC_MBARRIER, cta, (uint64_t)offset << 1 | (parity & 1));
 }
-/* Groups of asynchronous operations that one thread (or, for wgmma, one warp: lane 0) waits for; kind: of the caller's choice, 0..15. */
+/* Groups of asynchronous operations that one thread (or, for wgmma, one warp: lane 0) waits for; kind: of the caller's
+ * choice, 0..15. */
 static inline uint64_t group_object(const struct warp *w, uint32_t lane, uint32_t kind)
 {
     return sync_object(SYNC_GROUP, w->cta, (uint64_t)kind << 16 | w->index * LANES | lane);

@@ -33,7 +33,8 @@ static void remember(_Atomic uint32_t *mark, uint32_t grid, uint32_t mask)
     uint32_t old = atomic_load_explicit(mark, memory_order_relaxed), now;
     do {
         now = old >> MARK_SHIFT == grid ? old | mask : grid << MARK_SHIFT | mask;
-    } while (now != old && !atomic_compare_exchange_weak_explicit(mark, &old, now, memory_order_relaxed, memory_order_relaxed));
+    } while (now != old
+             && !atomic_compare_exchange_weak_explicit(mark, &old, now, memory_order_relaxed, memory_order_relaxed));
 }
 
 /* 0: nobody, or not watched. */
@@ -56,14 +57,16 @@ void grids_in_flight_add(struct grids_in_flight *flight, const struct machine *m
 {
     if (launch->beside == NULL) flight->count = 0;
     else if (machine->waited) flight->count--;
-    if (flight->count == MOST_IN_FLIGHT) memmove(&flight->grid[0], &flight->grid[1], --flight->count * sizeof flight->grid[0]);
+    if (flight->count == MOST_IN_FLIGHT)
+        memmove(&flight->grid[0], &flight->grid[1], --flight->count * sizeof flight->grid[0]);
     struct grid_in_flight *g = &flight->grid[flight->count++];
     *g = (struct grid_in_flight){ .id = (uint32_t)machine->grids, .early = launch->image->module->launches_dependents };
     snprintf(g->kernel, sizeof g->kernel, "%s", launch->function->name);
 }
 
 /* The one of the first `count` that left the mark, if any. */
-static const struct grid_in_flight *find(const struct grid_in_flight *grid, uint32_t count, uint32_t mark, uint32_t mask)
+static const struct grid_in_flight *find(const struct grid_in_flight *grid, uint32_t count, uint32_t mark,
+                                         uint32_t mask)
 {
     for (uint32_t i = 0; (mark & mask) != 0 && i < count; i++)
         if (grid[i].id == mark >> MARK_SHIFT) return &grid[i];
@@ -79,19 +82,20 @@ void dependent_wait(struct warp *w, uint32_t lanes)
 
 /* ---- accesses ---- */
 
-static trap report(struct warp *w, const struct insn *in, uint32_t lane, const struct grid_in_flight *g, uint64_t address,
-                   bool writes, bool written)
+static trap report(struct warp *w, const struct insn *in, uint32_t lane, const struct grid_in_flight *g,
+                   uint64_t address, bool writes, bool written)
 {
     return warp_fault(w, in, lane, REPORT_RACE,
-                      "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream and perhaps "
-                      "still running: no griddepcontrol.wait of this thread, of one that it is ordered behind, or of a grid between "
-                      "orders the two (PTX ISA, 9.7.13.13 griddepcontrol)",
-                      writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read", g->kernel);
+                      "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream "
+                      "and perhaps still running: no griddepcontrol.wait of this thread, of one that it is ordered "
+                      "behind, or of a grid between orders the two (PTX ISA, 9.7.13.13 griddepcontrol)",
+                      writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read",
+                      g->kernel);
 }
 
 /* The bytes [begin, end) of an allocation; unordered: how many of the grids in flight are not ordered before this. */
-static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin, uint64_t end,
-                  bool writes, uint32_t unordered)
+static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin,
+                  uint64_t end, bool writes, uint32_t unordered)
 {
     const struct grid *grid = w->cta->cluster->grid;
     _Atomic uint32_t *own = writes ? a->writer : grid->module->launches_dependents ? a->reader : NULL;
@@ -117,8 +121,8 @@ static uint32_t unordered_grids(const struct warp *w, const knowledge *known)
     return flight == NULL || c->exhausted ? 0 : flight->count - (known[grids_actor(c)] != 0);
 }
 
-trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const knowledge *known, uint64_t address, uint64_t bytes,
-                     bool writes)
+trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const knowledge *known, uint64_t address,
+                     uint64_t bytes, bool writes)
 {
     const struct grid *grid = w->cta->cluster->grid;
     if (!grid->machine->dependent_grids || bytes == 0) return TRAP_NONE;

@@ -1,11 +1,11 @@
 /* What shared memory remembers of its accesses, and which of them conflict.
  *
- * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics, relaxed,
- * volatile) nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the later one (PTX ISA,
- * memory consistency model: causality order); where a generic write meets the async proxy, or that overwrites what was read, a proxy
- * fence must lie on the way.
- * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be
- * forgotten, never invented.
+ * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics,
+ * relaxed, volatile) nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the
+ * later one (PTX ISA, memory consistency model: causality order); where a generic write meets the async proxy, or that
+ * overwrites what was read, a proxy fence must lie on the way.
+ * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a
+ * reader may be forgotten, never invented.
  * Global memory keeps last writers alone, those of the same cluster. */
 #include "race.h"
 #include "dependent.h"
@@ -27,7 +27,8 @@ struct accessor {
     bool sees_copies;                     /* but not behind those of cp.async */
     bool fenced_reads;                    /* and behind generic reads of what it writes */
     bool fence_orders;                    /* such a fence, told by a relaxed arrival, is enough */
-    bool same;                            /* writes the bytes that are there: no matter which of two such writers is the later
+    bool same;                            /* writes the bytes that are there: no matter which of two such writers is the
+                                             later
                                              one */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
     uint32_t turn;                        /* which reader is forgotten next */
@@ -61,7 +62,8 @@ static void describe(char *text, size_t size, const struct accessor *a, const st
     if (m->actor >= c->clocks->threads)
         snprintf(text, size, "an asynchronous operation issued at PTX line %u (%s)", in->line, in->row->section);
     else
-        snprintf(text, size, "CTA rank %u warp %u lane %u at PTX line %u", warp / warps, warp % warps, m->actor % LANES, in->line);
+        snprintf(text, size, "CTA rank %u warp %u lane %u at PTX line %u", warp / warps, warp % warps, m->actor % LANES,
+                 in->line);
 }
 
 static const char *space_of(uint64_t address) { return address > UINT32_MAX ? "global" : "shared"; }
@@ -77,11 +79,12 @@ static trap report_race(const struct accessor *a, const struct mark *m, uint64_t
     describe(who, sizeof who, a, m);
     if (other_async)
         return warp_fault(a->warp, a->in, a->lane, REPORT_ASYNC,
-                          "%s the byte at %s address 0x%llx, which is %s by %s; this thread does not know that it has completed: "
-                          "it has not waited for it, nor for anybody who has",
+                          "%s the byte at %s address 0x%llx, which is %s by %s; this thread does not know that it has "
+                          "completed: it has not waited for it, nor for anybody who has",
                           verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
     return warp_fault(a->warp, a->in, a->lane, REPORT_RACE,
-                      "%s the byte at %s address 0x%llx, which was %s by %s; no barrier or other synchronisation orders the two",
+                      "%s the byte at %s address 0x%llx, which was %s by %s; no barrier or other synchronisation "
+                      "orders the two",
                       verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
 }
 
@@ -90,18 +93,22 @@ static trap report_proxy(const struct accessor *a, const struct mark *m, uint64_
     char who[160];
     describe(who, sizeof who, a, m);
     return warp_fault(a->warp, a->in, a->lane, REPORT_PROXY,
-                      "%s through the async proxy the byte at %s address 0x%llx, which was %s through the generic proxy by %s; "
-                      "no fence.proxy.async lies between",
-                      conflict == READ_AFTER_WRITE ? "reads" : "overwrites", space_of(address), (unsigned long long)address,
-                      conflict == WRITE_AFTER_READ ? "read" : "written", who);
+                      "%s through the async proxy the byte at %s address 0x%llx, which was %s through the generic "
+                      "proxy by %s; no fence.proxy.async lies between",
+                      conflict == READ_AFTER_WRITE ? "reads" : "overwrites", space_of(address),
+                      (unsigned long long)address, conflict == WRITE_AFTER_READ ? "read" : "written", who);
 }
 
 /* ---- one granule ---- */
 
 static uint32_t first_byte(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
 
-/* Strong accesses, and the engines' reductions, which are relaxed atomics element by element, do not race with each other. */
-static bool agree(const struct mark *a, const struct mark *b) { return (a->strong || a->adds) && (b->strong || b->adds); }
+/* Strong accesses, and the engines' reductions, which are relaxed atomics element by element, do not race with each
+ * other. */
+static bool agree(const struct mark *a, const struct mark *b)
+{
+    return (a->strong || a->adds) && (b->strong || b->adds);
+}
 
 /* Some thread has read what was written there, and this access comes behind that. */
 static bool was_read(const struct accessor *a, const struct granule *g, uint32_t mask)
@@ -114,15 +121,17 @@ static bool was_read(const struct accessor *a, const struct granule *g, uint32_t
 }
 
 /* seen: whoever overwrites it knows that it was written, by a read that returned it. */
-static trap check_writer(struct accessor *a, const struct mark *m, uint32_t mask, uint64_t address, bool writes, bool seen)
+static trap check_writer(struct accessor *a, const struct mark *m, uint32_t mask, uint64_t address, bool writes,
+                         bool seen)
 {
     const uint64_t key = (uint64_t)m->clock << 32 | m->actor;
     if (m->clock == 0 || (m->mask & mask) == 0 || key == a->sound_writer) return TRAP_NONE;
     if (agree(m, &a->mark)) return TRAP_NONE;
     const uint64_t byte = address + first_byte(m->mask & mask);
     const enum conflict conflict = writes ? WRITE_AFTER_WRITE : READ_AFTER_WRITE;
-    if (!is_ordered(a, m)) return a->same && m->actor < a->warp->cta->cluster->clocks->threads ? TRAP_NONE
-                                                                                              : report_race(a, m, byte, conflict);
+    if (!is_ordered(a, m))
+        return a->same && m->actor < a->warp->cta->cluster->clocks->threads ? TRAP_NONE
+                                                                            : report_race(a, m, byte, conflict);
     if (!seen && needs_fence(a, m)) return report_proxy(a, m, byte, conflict);
     a->sound_writer = key;
     return TRAP_NONE;
@@ -291,7 +300,8 @@ static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint
 {
     const struct cluster_clocks *c = w->cta->cluster->clocks;
     return (struct accessor){
-        .warp = w, .in = in, .lane = lane, .known = known_to(w, lane), .same = stores_the_same(access, lane), .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now,
+        .warp = w, .in = in, .lane = lane, .known = known_to(w, lane), .same = stores_the_same(access, lane),
+        .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now,
         .mark = { .clock = w->clocks->clock[lane], .actor = actor_of(w, lane) & 0xfffff, .strong = access->strong,
                   .pc = (uint32_t)(in - w->cta->cluster->grid->code) },
     };
@@ -303,7 +313,8 @@ trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const str
     FOR_LANES(l, lanes) {
         if (access->owner[l] == NULL) continue;
         struct accessor a = lane_accessor(w, in, l, access);
-        const trap t = visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? CHECK_WRITE : CHECK_READ);
+        const trap t =
+            visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? CHECK_WRITE : CHECK_READ);
         if (t != TRAP_NONE) return t;
     }
     FOR_LANES(l, lanes) {
@@ -339,7 +350,8 @@ static struct accessor token_accessor(const struct async_token *token, bool adds
     return (struct accessor){
         .warp = token->warp, .in = token->in, .lane = token->lane, .known = token->known, .actors = token->actors,
         .fenced = token->proxy == PROXY_ASYNC, .sees_copies = token->sees_copies,
-        .mark = { .clock = token->clock, .actor = token->actor & 0xfffff, .async = token->proxy == PROXY_ASYNC, .adds = adds,
+        .mark = { .clock = token->clock, .actor = token->actor & 0xfffff, .async = token->proxy == PROXY_ASYNC,
+                  .adds = adds,
                   .pc = (uint32_t)(token->in - token->warp->cta->cluster->grid->code) },
     };
 }
@@ -351,8 +363,8 @@ static trap unwritten(const struct async_token *token, const struct cta *cta, ui
     for (uint32_t i = 0; i < bytes; i++) missing += (cta->shadow.state[offset + i] & SHADOW_WRITTEN) == 0;
     if (missing == 0) return TRAP_NONE;
     return warp_fault(token->warp, token->in, token->lane, REPORT_UNINITIALISED,
-                      "reads %u bytes at shared address 0x%x, of which nothing has written %u", bytes, cta->shared_base | offset,
-                      missing);
+                      "reads %u bytes at shared address 0x%x, of which nothing has written %u", bytes,
+                      cta->shared_base | offset, missing);
 }
 
 trap async_looks(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
@@ -376,12 +388,14 @@ trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, ui
 enum reads { ORDERED, FENCED, FENCE_ORDERS };
 
 /* reads: what is demanded of generic reads before it. */
-static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds, enum reads reads)
+static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds,
+                   enum reads reads)
 {
     for (uint32_t i = 0; i < bytes; i++)
         if ((cta->shadow.state[offset + i] & SHADOW_BARRIER) != 0)
             return warp_fault(token->warp, token->in, token->lane, REPORT_BARRIER,
-                              "writes bytes of a live mbarrier at shared address 0x%x", cta->shared_base | (offset + i));
+                              "writes bytes of a live mbarrier at shared address 0x%x",
+                              cta->shared_base | (offset + i));
     if (token->known == NULL) return TRAP_NONE;
     struct accessor a = token_accessor(token, adds);
     a.fenced_reads = reads != ORDERED;

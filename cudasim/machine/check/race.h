@@ -13,8 +13,8 @@ struct mark {
 enum { READER_MARKS = 3, GRANULE_BYTES = 4 };
 struct granule { struct mark writer, reader[READER_MARKS]; };
 
-/* Global memory: last writers of this cluster alone, in pages that come when they are written; other clusters run on other threads.
- * Beyond the limit nothing more is remembered. */
+/* Global memory: last writers of this cluster alone, in pages that come when they are written; other clusters run on
+ * other threads. Beyond the limit nothing more is remembered. */
 enum { PAGE_BYTES = 4096, MOST_PAGES = 16384 };
 struct global_page { uint64_t number; struct mark writer[PAGE_BYTES / GRANULE_BYTES]; };
 
@@ -24,12 +24,14 @@ trap race_check_global(struct warp *w, const struct insn *in, const struct acces
 
 /* ---- the same by asynchronous operations ---- */
 
-/* The operation reads or writes these bytes of a CTA's shared memory; `adds`: writes that commute with others like them (reductions). */
+/* The operation reads or writes these bytes of a CTA's shared memory; `adds`: writes that commute with others like them
+ * (reductions). */
 trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 /* A read that another token of the same operation stands for afterwards: only what comes before it is checked. */
 trap async_looks(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
-/* As async_writes; generic reads before it, too, need a proxy fence between; with one, a relaxed arrival behind it orders them. */
+/* As async_writes; generic reads before it, too, need a proxy fence between; with one, a relaxed arrival behind it
+ * orders them. */
 trap async_writes_fenced(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 /* The same for global memory, where only writers are remembered. */

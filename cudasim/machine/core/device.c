@@ -1,5 +1,5 @@
-/* Limits as in the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and what cuDeviceGetAttribute
- * gives on such devices. */
+/* Limits as in the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and what
+ * cuDeviceGetAttribute gives on such devices. */
 #include "device.h"
 
 #include <stddef.h>

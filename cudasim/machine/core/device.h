@@ -22,8 +22,8 @@ struct device_limits {
 const struct device_limits *device_named(const char *name);
 const struct device_limits *device_at(int index);         /* NULL behind the last */
 
-/* Whether a module made for sm_<number><suffix> runs: plain targets run on later devices of any kind, 'a' only on their own, 'f' on
- * later devices of the same family. */
+/* Whether a module made for sm_<number><suffix> runs: plain targets run on later devices of any kind, 'a' only on their
+ * own, 'f' on later devices of the same family. */
 bool device_runs(const struct device_limits *device, uint32_t sm, char suffix);
 
 #endif

@@ -50,7 +50,8 @@ bool global_insert(struct global_memory *memory, const struct allocation *alloca
 {
     if (!make_room(memory)) return false;
     uint32_t at = memory->count++;
-    for (; at > 0 && memory->allocation[at - 1].base > allocation->base; at--) memory->allocation[at] = memory->allocation[at - 1];
+    for (; at > 0 && memory->allocation[at - 1].base > allocation->base; at--)
+        memory->allocation[at] = memory->allocation[at - 1];
     memory->allocation[at] = *allocation;
     memory->used += allocation->bytes;
     return true;

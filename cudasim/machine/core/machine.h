@@ -1,8 +1,9 @@
 /* The machine: plain structs by scope, machine > grid > cluster > cta > warp > lanes.
  *
- * A cluster with its CTAs, shared memories, barriers and agents belongs to one host thread: nothing in it needs a lock.  Global
- * memory is shared by host threads and is read and written by relaxed atomics of the access's width.  A handler executes one
- * instruction for the lanes of a mask; registers are rows of LANES values, so its loop over lanes has no dispatch inside. */
+ * A cluster with its CTAs, shared memories, barriers and agents belongs to one host thread: nothing in it needs a
+ * lock.  Global memory is shared by host threads and is read and written by relaxed atomics of the access's width.  A
+ * handler executes one instruction for the lanes of a mask; registers are rows of LANES values, so its loop over lanes
+ * has no dispatch inside. */
 #ifndef CUDASIM_MACHINE_CORE_MACHINE_H
 #define CUDASIM_MACHINE_CORE_MACHINE_H
 
@@ -29,15 +30,29 @@
 enum trap_code {
     TRAP_NONE,                            /* done; on to the next instruction */
     TRAP_JUMP,                            /* done; the handler has set program counters itself */
-    TRAP_WAIT,                            /* not done: w->group->wait says for what; run again when something has happened */
+    TRAP_WAIT,                            /* not done: w->group->wait says for what; run again when something has
+                                             happened */
     TRAP_FAULT                            /* the report is written; the grid ends */
 };
 
 /* ---- reports (report.h) ---- */
 
 enum report_code {
-    REPORT_NONE, REPORT_OUT_OF_BOUNDS, REPORT_MISALIGNED, REPORT_UNINITIALISED, REPORT_DIVERGENCE, REPORT_DEADLOCK, REPORT_TRAP,
-    REPORT_ASSERT, REPORT_ILLEGAL, REPORT_BARRIER, REPORT_RACE, REPORT_PROXY, REPORT_ASYNC, REPORT_RESOURCES, REPORT_SCHEDULES,
+    REPORT_NONE,
+    REPORT_OUT_OF_BOUNDS,
+    REPORT_MISALIGNED,
+    REPORT_UNINITIALISED,
+    REPORT_DIVERGENCE,
+    REPORT_DEADLOCK,
+    REPORT_TRAP,
+    REPORT_ASSERT,
+    REPORT_ILLEGAL,
+    REPORT_BARRIER,
+    REPORT_RACE,
+    REPORT_PROXY,
+    REPORT_ASYNC,
+    REPORT_RESOURCES,
+    REPORT_SCHEDULES,
     REPORT_CODE_COUNT
 };
 
@@ -56,9 +71,11 @@ enum { NO_LANE = 32 };
 
 /* ---- global memory (global_memory.h) ---- */
 
-enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_HOST, ALLOCATION_MANAGED, ALLOCATION_REGISTERED, ALLOCATION_VIRTUAL };
+enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_HOST, ALLOCATION_MANAGED, ALLOCATION_REGISTERED,
+                       ALLOCATION_VIRTUAL };
 struct allocation {
-    uint64_t base, bytes;                 /* device address; never used twice in a process, so that stale pointers are seen */
+    uint64_t base, bytes;                 /* device address; never used twice in a process, so that stale pointers are
+                                             seen */
     uint8_t *host;
     bool read_only, owned;                /* owned: host is freed with it */
     bool mapped;                          /* host == base, and is unmapped with it */
@@ -74,8 +91,9 @@ struct global_memory {
     uint64_t next, used, limit;
 };
 
-/* Windows of the generic address space.  Shared addresses have 32 bits: rank in the cluster << 24 | offset, as on hardware.
- * Memory that host and kernels share lies at its address in global memory, where ThreadSanitizer lets programs map none below that. */
+/* Windows of the generic address space.  Shared addresses have 32 bits: rank in the cluster << 24 | offset, as on
+ * hardware. Memory that host and kernels share lies at its address in global memory, where ThreadSanitizer lets
+ * programs map none below that. */
 #define GLOBAL_WINDOW (THREAD_SANITIZER ? UINT64_C(0x00007e8000000000) : UINT64_C(0x0000700000000000))
 #define SHARED_WINDOW UINT64_C(0x00007fa000000000)
 #define LOCAL_WINDOW  UINT64_C(0x00007fb000000000)
@@ -157,13 +175,16 @@ struct warp {
     const struct allocation *recent;      /* the last allocation that was found */
     uint32_t barrier_mask;                /* bar.warp.sync: lanes that have arrived */
     uint64_t barrier_turn;
-    uint32_t cluster_arrived;             /* barrier.cluster: lanes that have arrived and not waited, and at which phase */
+    uint32_t cluster_arrived;             /* barrier.cluster: lanes that have arrived and not waited, and at which
+                                             phase */
     uint64_t cluster_ticket[LANES];
     void *engine[4];                      /* state of async engines per warp, by enum agent_engine; freed by them */
     struct warp_clocks *clocks;           /* happens-before (clocks.h); NULL: races are not watched */
-    struct row_use *row_use;              /* wgmma's registers (wgmma.h), [row_uses]; NULL: the warp has executed no wgmma.fence */
+    struct row_use *row_use;              /* wgmma's registers (wgmma.h), [row_uses]; NULL: the warp has executed no
+                                             wgmma.fence */
     uint32_t row_uses, wgmma_fences;      /* wgmma.fence executed so far */
-    uint32_t maximum_registers, register_turns;           /* setmaxnreg: registers per thread, how often it was executed */
+    uint32_t maximum_registers, register_turns;           /* setmaxnreg: registers per thread, how often it was
+                                                             executed */
 };
 
 /* bar / barrier: 16 of them per CTA. */
@@ -219,7 +240,8 @@ struct cluster {
     bool idle;                            /* counted in grid.idle */
     struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */
     struct sm_set *sms;                   /* where it is resident */
-    bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come since it
+    bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come
+                                             since it
                                              looked */
 };
 
@@ -299,7 +321,8 @@ struct access {
     bool strong;                          /* atomic, relaxed, volatile: does not race with others like it */
     bool locates;                         /* the place alone is asked for: the caller checks the access itself */
     bool mbarrier;                        /* by an mbarrier operation: may touch a live object */
-    const uint64_t *stored;               /* what each lane will write, if it is told: at most 8 bytes; NULL: it is not */
+    const uint64_t *stored;               /* what each lane will write, if it is told: at most 8 bytes; NULL: it is
+                                             not */
     uint64_t address[LANES];              /* as the instruction names it, in `space` */
     uint8_t *host[LANES];
     struct cta *owner[LANES];             /* whose shared memory it is; NULL: not shared */
@@ -315,15 +338,18 @@ static inline void cluster_event(struct cluster *c) { c->events++; }
 /* ---- registers ---- */
 
 #define FOR_LANES(lane, lanes) \
-    for (uint32_t lane##_left = (lanes), lane = 0; lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true); \
-         lane##_left &= lane##_left - 1)
+    for (uint32_t lane##_left = (lanes), lane = 0; \
+         lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true); lane##_left &= lane##_left - 1)
 
 static inline uint64_t *register_row(const struct warp *w, uint32_t slot) { return w->frame + (size_t)slot * LANES; }
 static inline const uint64_t *source_row(const struct warp *w, const struct operand *o)
 {
     return o->row != NULL ? o->row : register_row(w, o->slot);
 }
-static inline const uint64_t *source(const struct warp *w, const struct insn *in, int i) { return source_row(w, &in->operand[i]); }
+static inline const uint64_t *source(const struct warp *w, const struct insn *in, int i)
+{
+    return source_row(w, &in->operand[i]);
+}
 static inline uint64_t *destination(const struct warp *w, const struct insn *in, int i)
 {
     return register_row(w, in->operand[i].slot);
@@ -336,6 +362,9 @@ static inline uint32_t predicate_lanes(const struct warp *w, const struct operan
     FOR_LANES(l, lanes) set |= (uint32_t)(row[l] & 1) << l;
     return o->negated ? lanes & ~set : set;
 }
-static inline int64_t sign_extend(uint64_t value, uint32_t bits) { return (int64_t)(value << (64 - bits)) >> (64 - bits); }
+static inline int64_t sign_extend(uint64_t value, uint32_t bits)
+{
+    return (int64_t)(value << (64 - bits)) >> (64 - bits);
+}
 
 #endif

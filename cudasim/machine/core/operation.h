@@ -14,7 +14,8 @@ struct agent_kind {
     /* TRAP_NONE and *done, or TRAP_FAULT with the report written. */
     trap (*step)(struct agent_operation *operation, bool *done);
     void (*complete)(struct agent_operation *operation);
-    void (*drop)(struct agent_operation *operation);        /* frees what it holds, also after complete; NULL: nothing */
+    void (*drop)(struct agent_operation *operation);        /* frees what it holds, also after complete; NULL:
+                                                               nothing */
 };
 
 struct agent_operation {
@@ -28,9 +29,11 @@ struct agent_operation {
     uint64_t order;                       /* 0: none */
     uint64_t issued, due;                 /* steps */
     uint64_t serial;                      /* counts all operations of a cluster's run: ties and order */
-    /* What is signalled, as threads that wait for it say (struct wait), for the schedule `latest`; WAIT_NONE: not said. */
+    /* What is signalled, as threads that wait for it say (struct wait), for the schedule `latest`; WAIT_NONE: not
+     * said. */
     enum wait_kind signals;
-    uint64_t object;                      /* WAIT_MBARRIER: its shared address; else not looked at: the warp is the same */
+    uint64_t object;                      /* WAIT_MBARRIER: its shared address; else not looked at: the warp is the
+                                             same */
 };
 
 /* What an operation moves, for the profile. */

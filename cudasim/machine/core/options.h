@@ -7,14 +7,15 @@
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
 
-/* Whether two fences are demanded of modules that use them, or of all (what the manual says; compilers' kernels that have none are
- * known to run): tcgen05.fence around a synchronisation that has release and acquire, and fence.proxy.async between what cp.async
- * wrote and tcgen05 operations that read it. */
+/* Whether two fences are demanded of modules that use them, or of all (what the manual says; compilers' kernels that
+ * have none are known to run): tcgen05.fence around a synchronisation that has release and acquire, and
+ * fence.proxy.async between what cp.async wrote and tcgen05 operations that read it. */
 enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
 
-/* Whether fence.proxy.async is demanded between a generic read of shared memory and TMA's next write there, by the thread that
- * has read.  The manual demands it of every access; on an H200 reads that nothing has waited for were overtaken by such writes, though an
- * mbarrier lay between.  Kernels of compilers have none, and use what they read before they release it. */
+/* Whether fence.proxy.async is demanded between a generic read of shared memory and TMA's next write there, by the
+ * thread that has read.  The manual demands it of every access; on an H200 reads that nothing has waited for were
+ * overtaken by such writes, though an mbarrier lay between.  Kernels of compilers have none, and use what they read
+ * before they release it. */
 enum read_fences { READ_FENCES_ALWAYS, READ_FENCES_NEVER };
 
 /* How tensor cores sum: by the published models, or in plain chains of fp32. */
@@ -30,7 +31,8 @@ struct machine_options {
     enum tensor_fences tensor_fences;
     enum read_fences read_fences;
     enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of mma/tensor_core.h */
-    uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not (run/schedules.c) */
+    uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not
+                                             (run/schedules.c) */
 };
 
 #endif

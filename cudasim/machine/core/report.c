@@ -6,12 +6,21 @@
 #include <string.h>
 
 static const char *const code_names[REPORT_CODE_COUNT] = {
-    [REPORT_NONE] = "nothing", [REPORT_OUT_OF_BOUNDS] = "out-of-bounds access", [REPORT_MISALIGNED] = "misaligned access",
-    [REPORT_UNINITIALISED] = "uninitialised read", [REPORT_DIVERGENCE] = "divergence at a collective instruction",
-    [REPORT_DEADLOCK] = "deadlock", [REPORT_TRAP] = "trap", [REPORT_ASSERT] = "assertion", [REPORT_ILLEGAL] = "illegal instruction",
-    [REPORT_BARRIER] = "misused barrier", [REPORT_RACE] = "race", [REPORT_PROXY] = "missing proxy fence",
+    [REPORT_NONE] = "nothing",
+    [REPORT_OUT_OF_BOUNDS] = "out-of-bounds access",
+    [REPORT_MISALIGNED] = "misaligned access",
+    [REPORT_UNINITIALISED] = "uninitialised read",
+    [REPORT_DIVERGENCE] = "divergence at a collective instruction",
+    [REPORT_DEADLOCK] = "deadlock",
+    [REPORT_TRAP] = "trap",
+    [REPORT_ASSERT] = "assertion",
+    [REPORT_ILLEGAL] = "illegal instruction",
+    [REPORT_BARRIER] = "misused barrier",
+    [REPORT_RACE] = "race",
+    [REPORT_PROXY] = "missing proxy fence",
     [REPORT_ASYNC] = "asynchronous operation not waited for",
-    [REPORT_RESOURCES] = "out of resources", [REPORT_SCHEDULES] = "schedules disagree",
+    [REPORT_RESOURCES] = "out of resources",
+    [REPORT_SCHEDULES] = "schedules disagree",
 };
 
 const char *report_code_name(enum report_code code) { return code < REPORT_CODE_COUNT ? code_names[code] : "unknown"; }
@@ -64,7 +73,8 @@ trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum repor
         return TRAP_FAULT;
     }
     struct report *r = &grid->report;
-    *r = (struct report){ .code = code, .kernel = grid->function->name, .warp = w->index, .lane = lane, .ptx_line = in->line,
+    *r = (struct report){ .code = code, .kernel = grid->function->name, .warp = w->index, .lane = lane,
+                          .ptx_line = in->line,
                           .pc = (uint32_t)(in - grid->code), .section = in->row->section };
     memcpy(r->cta, w->cta->id, sizeof r->cta);
     fill_source(r, grid->module, in);

@@ -1,4 +1,5 @@
-/* The PTX text of one instruction.  The reader keeps lines only: where a line has several statements, they are counted. */
+/* The PTX text of one instruction.  The reader keeps lines only: where a line has several statements, they are
+ * counted. */
 #include "statement.h"
 
 #include <ctype.h>
@@ -25,7 +26,10 @@ static const char *skip_comment(const char *at, const char *end)
     return end;
 }
 
-static bool is_comment(const char *at, const char *end) { return at + 1 < end && at[0] == '/' && (at[1] == '/' || at[1] == '*'); }
+static bool is_comment(const char *at, const char *end)
+{
+    return at + 1 < end && at[0] == '/' && (at[1] == '/' || at[1] == '*');
+}
 
 /* Behind blanks, braces and comments that stand before a statement. */
 static const char *skip_blanks(const char *at, const char *end)

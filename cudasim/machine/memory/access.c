@@ -35,9 +35,13 @@ struct cta *shared_target(struct warp *w, uint32_t address, uint32_t *offset)
     return rank < cluster->ctas ? &cluster->cta[rank] : NULL;
 }
 
-static const char *verb(const struct access *a) { return a->writes && a->reads ? "updates" : a->writes ? "writes" : "reads"; }
+static const char *verb(const struct access *a)
+{
+    return a->writes && a->reads ? "updates" : a->writes ? "writes" : "reads";
+}
 
-static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address, bool any_cta)
+static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address,
+                          bool any_cta)
 {
     uint32_t offset;
     struct cta *cta = address > UINT32_MAX ? NULL : shared_target(w, (uint32_t)address, &offset);
@@ -50,20 +54,22 @@ static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *
     if (cta != w->cta && !any_cta) {
         warp_fault(
             w, in, lane, REPORT_OUT_OF_BOUNDS,
-            "%s %u bytes at shared address 0x%llx of CTA rank %u with an instruction for the CTA's own shared memory (rank %u)",
+            "%s %u bytes at shared address 0x%llx of CTA rank %u with an instruction for the CTA's own shared memory "
+            "(rank %u)",
             verb(a), a->bytes, (unsigned long long)address, cta->rank, w->cta->rank);
         return NULL;
     }
     if (cta->live_threads == 0 && !a->mbarrier) {        /* mbarrier.c has its own sentence */
         warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                   "%s %u bytes at shared address 0x%llx of CTA rank %u, which has ended: its shared memory is gone", verb(a),
-                   a->bytes, (unsigned long long)address, cta->rank);
+                   "%s %u bytes at shared address 0x%llx of CTA rank %u, which has ended: its shared memory is gone",
+                   verb(a), a->bytes, (unsigned long long)address, cta->rank);
         return NULL;
     }
     const uint32_t first = w->cta->cluster->grid->machine->device->shared_reserved;
     if (offset < first || offset > cta->shared_bytes || a->bytes > cta->shared_bytes - offset) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)",
-                   verb(a), a->bytes, (unsigned long long)address, first, cta->shared_bytes, cta->shared_bytes - first);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)", verb(a), a->bytes,
+                   (unsigned long long)address, first, cta->shared_bytes, cta->shared_bytes - first);
         return NULL;
     }
     a->owner[lane] = cta;
@@ -77,17 +83,20 @@ static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *
     if (found == NULL || address - found->base >= found->bytes) {
         found = global_last_below(&w->cta->cluster->grid->machine->memory, address);
         if (found == NULL) {
-            warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, where nothing is allocated",
-                       verb(a), a->bytes, (unsigned long long)address);
+            warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                       "%s %u bytes at global address 0x%llx, where nothing is allocated", verb(a), a->bytes,
+                       (unsigned long long)address);
             return NULL;
         }
     }
     const uint64_t offset = address - found->base;
     if (offset >= found->bytes || a->bytes > found->bytes - offset) {
         warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                   "%s %u bytes at global address 0x%llx, %llu bytes behind the start of the %llu bytes allocated at 0x%llx%s%s",
-                   verb(a), a->bytes, (unsigned long long)address, (unsigned long long)offset, (unsigned long long)found->bytes,
-                   (unsigned long long)found->base, found->name == NULL ? "" : " for ", found->name == NULL ? "" : found->name);
+                   "%s %u bytes at global address 0x%llx, %llu bytes behind the start of the %llu bytes allocated at "
+                   "0x%llx%s%s",
+                   verb(a), a->bytes, (unsigned long long)address, (unsigned long long)offset,
+                   (unsigned long long)found->bytes, (unsigned long long)found->base,
+                   found->name == NULL ? "" : " for ", found->name == NULL ? "" : found->name);
         return NULL;
     }
     if (found->read_only && a->writes) {
@@ -102,8 +111,9 @@ static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *
 static uint8_t *in_local(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
 {
     if (address < LOCAL_BASE || address > w->local_bytes || a->bytes > w->local_bytes - address) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at local address 0x%llx; the thread has 0x%x to 0x%x", verb(a),
-                   a->bytes, (unsigned long long)address, LOCAL_BASE, w->local_bytes);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at local address 0x%llx; the thread has 0x%x to 0x%x", verb(a), a->bytes,
+                   (unsigned long long)address, LOCAL_BASE, w->local_bytes);
         return NULL;
     }
     return w->local + (size_t)lane * w->local_bytes + address;
@@ -115,8 +125,9 @@ static uint8_t *in_param(struct warp *w, const struct insn *in, struct access *a
     if (address < PARAM_WINDOW) return in_local(w, in, a, lane, address);
     const uint64_t offset = address - PARAM_WINDOW, bytes = grid->function->parameter_bytes;
     if (a->writes || offset > bytes || a->bytes > bytes - offset) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at offset %llu of the %llu bytes of kernel parameters", verb(a),
-                   a->bytes, (unsigned long long)offset, (unsigned long long)bytes);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at offset %llu of the %llu bytes of kernel parameters", verb(a), a->bytes,
+                   (unsigned long long)offset, (unsigned long long)bytes);
         return NULL;
     }
     return (uint8_t *)(uintptr_t)(grid->launch->parameters + offset);
@@ -152,7 +163,8 @@ static bool all_in_own_shared(struct warp *w, uint32_t lanes, struct access *a)
     const uint64_t base = cta->shared_base, first = base + cta->cluster->grid->machine->device->shared_reserved;
     const uint64_t last = base + cta->shared_bytes - a->bytes;
     bool inside = true;
-    FOR_LANES(l, lanes) inside &= a->address[l] >= first && a->address[l] <= last && (a->address[l] & (a->bytes - 1)) == 0;
+    FOR_LANES(l, lanes)
+        inside &= a->address[l] >= first && a->address[l] <= last && (a->address[l] & (a->bytes - 1)) == 0;
     if (!inside) return false;
     FOR_LANES(l, lanes) {
         a->owner[l] = cta;
@@ -169,8 +181,8 @@ trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct
     if (all_in_own_shared(w, lanes, a)) return a->locates ? TRAP_NONE : checks_shared(w, in, lanes, a);
     FOR_LANES(l, lanes) {
         if ((a->address[l] & (a->bytes - 1)) != 0)
-            return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a),
-                              a->bytes, (unsigned long long)a->address[l], a->bytes);
+            return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u",
+                              verb(a), a->bytes, (unsigned long long)a->address[l], a->bytes);
         a->owner[l] = NULL;
         a->host[l] = find(w, in, a, l);
         if (a->host[l] == NULL) return TRAP_FAULT;

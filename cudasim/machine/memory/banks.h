@@ -1,5 +1,5 @@
-/* The banks of shared memory: 32 of 4 bytes each.  One wavefront serves each bank once; lanes that read the same word share it.
- * Accesses of 8 bytes are served by halves of the warp, of 16 bytes by quarters. */
+/* The banks of shared memory: 32 of 4 bytes each.  One wavefront serves each bank once; lanes that read the same word
+ * share it. Accesses of 8 bytes are served by halves of the warp, of 16 bytes by quarters. */
 #ifndef CUDASIM_MACHINE_MEMORY_BANKS_H
 #define CUDASIM_MACHINE_MEMORY_BANKS_H
 

@@ -57,11 +57,14 @@ static bool take_all(const struct reading *r, const struct field *fields, uint32
         if (!take(r, fields[i])) return false;
     return true;
 }
-#define TAKE(r, ...)                                                                                                               \
-    take_all(r, (const struct field[]){ __VA_ARGS__ },                                                                             \
+#define TAKE(r, ...) \
+    take_all(r, (const struct field[]){ __VA_ARGS__ }, \
              (uint32_t)(sizeof((const struct field[]){ __VA_ARGS__ }) / sizeof(struct field)))
 
-static uint32_t bits_of(uint32_t descriptor, uint32_t at, uint32_t width) { return descriptor >> at & ((1u << width) - 1); }
+static uint32_t bits_of(uint32_t descriptor, uint32_t at, uint32_t width)
+{
+    return descriptor >> at & ((1u << width) - 1);
+}
 
 static bool refuse(const struct reading *r, const char *what)
 {
@@ -88,7 +91,8 @@ static struct field type_field(enum tcgen05_kind kind, uint8_t at, const char *n
         [TCGEN05_F16]    = { VALUE(0) | VALUE(1),  "0 (f16) or 1 (bf16)" },
         [TCGEN05_I8]     = { VALUE(0) | VALUE(1),  "0 (u8) or 1 (s8)" },
     };
-    if (kind == TCGEN05_F8F6F4 || kind == TCGEN05_MXF8F6F4) return (struct field){ at, 3, f8f6f4_types, name, f8f6f4_rule };
+    if (kind == TCGEN05_F8F6F4 || kind == TCGEN05_MXF8F6F4)
+        return (struct field){ at, 3, f8f6f4_types, name, f8f6f4_rule };
     if (kind >= TCGEN05_MXF4) return (struct field){ at, 3, VALUE(1), name, "1 (e2m1)" };
     return (struct field){ at, 3, types[kind].legal, name, types[kind].rule };
 }
@@ -107,10 +111,12 @@ static struct field m_field(const struct tcgen05_form *form)
     if (form->weight_stationary)
         return (struct field){ 24, 5, VALUE(2) | VALUE(4) | VALUE(8), "M / 16", "2, 4 or 8: M is 32, 64 or 128" };
     if (form->a_shifted)
-        return form->ctas == 1 ? (struct field){ 24, 5, VALUE(8), "M / 16", "8 with .ashift and .cta_group::1: M is 128" }
-                               : (struct field){ 24, 5, VALUE(16), "M / 16", "16 with .ashift and .cta_group::2: M is 256" };
-    return form->ctas == 1 ? (struct field){ 24, 5, VALUE(4) | VALUE(8), "M / 16", "4 or 8 with .cta_group::1: M is 64 or 128" }
-                           : (struct field){ 24, 5, VALUE(8) | VALUE(16), "M / 16", "8 or 16 with .cta_group::2: M is 128 or 256" };
+        return form->ctas == 1
+                   ? (struct field){ 24, 5, VALUE(8), "M / 16", "8 with .ashift and .cta_group::1: M is 128" }
+                   : (struct field){ 24, 5, VALUE(16), "M / 16", "16 with .ashift and .cta_group::2: M is 256" };
+    return form->ctas == 1
+               ? (struct field){ 24, 5, VALUE(4) | VALUE(8), "M / 16", "4 or 8 with .cta_group::1: M is 64 or 128" }
+               : (struct field){ 24, 5, VALUE(8) | VALUE(16), "M / 16", "8 or 16 with .cta_group::2: M is 128 or 256" };
 }
 
 static bool read_plain(const struct reading *r)
@@ -142,25 +148,30 @@ static bool read_scaled(const struct reading *r, uint32_t sm)
     const uint32_t scales = tcgen05_scales(f);
     const bool fp4 = f->kind != TCGEN05_MXF8F6F4, nv = f->kind == TCGEN05_MXF4NVF4;
     const uint32_t ids = scales == 1 ? ANY_OF_4 : scales == 2 ? VALUE(0) | VALUE(2) : ZERO;
-    const char *const id_rule = scales == 1 ? "0 to 3" : scales == 2 ? "0 or 2 with two scales a row" : "0 with four scales a row";
+    const char *const id_rule = scales == 1   ? "0 to 3"
+                                : scales == 2 ? "0 or 2 with two scales a row"
+                                              : "0 with four scales a row";
     const struct field m = f->ctas == 1 ? (struct field){ 27, 2, VALUE(1), "M / 128", "1 with .cta_group::1: M is 128" }
-                           : f->sparse  ? (struct field){ 27, 2, VALUE(2), "M / 128", "2 with .cta_group::2: M is 256" }
-                                        : (struct field){ 27, 2, VALUE(1) | VALUE(2), "M / 128", "1 or 2 with .cta_group::2" };
-    const struct field type = !nv ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0)" }
-                              : f->block == 32
-                                  ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0) with blocks of 32" }
-                                  : (struct field){ 23, 1, BIT, "type of the scales", "0 or 1" };
+                           : f->sparse
+                               ? (struct field){ 27, 2, VALUE(2), "M / 128", "2 with .cta_group::2: M is 256" }
+                               : (struct field){ 27, 2, VALUE(1) | VALUE(2), "M / 128", "1 or 2 with .cta_group::2" };
+    const struct field type =
+        !nv              ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0)" }
+        : f->block == 32 ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0) with blocks of 32" }
+                         : (struct field){ 23, 1, BIT, "type of the scales", "0 or 1" };
     if (fp4 && !f->sparse && sm == 103 && r->descriptor >> 31 != 0)
         return refuse(r, "has 1 in bit 31 (K is 96); no source says where the scales of that form lie");
     if (f->ctas == 2 && !f->sparse && bits_of(r->descriptor, 27, 2) == 1)
         return refuse(r,
-                      "has 1 in bits 28..27 (M is 128) with .cta_group::2; no source settles where a pair's scales of 64 rows lie");
+                      "has 1 in bits 28..27 (M is 128) with .cta_group::2; no source settles where a pair's scales of "
+                      "64 rows lie");
     return TAKE(r, sparsity(f), reserved(0, 2), reserved(3, 1),
                 { 4, 2, ids, "SFB_ID", id_rule },
                 reserved(6, 1),
                 type_field(f->kind, 7, "type of A"),
                 type_field(f->kind, 10, "type of B"),
-                { 15, 1, fp4 || f->a_in_tensor_memory ? ZERO : BIT, "transpose of A", fp4 ? "0" : "0 for A in tensor memory" },
+                { 15, 1, fp4 || f->a_in_tensor_memory ? ZERO : BIT, "transpose of A",
+                  fp4 ? "0" : "0 for A in tensor memory" },
                 { 16, 1, fp4 ? ZERO : BIT, "transpose of B", "0" },
                 type, reserved(24, 3), m,
                 { 29, 2, ids, "SFA_ID", id_rule },
@@ -171,9 +182,9 @@ static bool read_scaled(const struct reading *r, uint32_t sm)
 
 static bool refuse_n(const struct reading *r, uint32_t n, const char *rule)
 {
-    snprintf(r->sentence, r->size, "has %u in bits 22..17 (N / 8): N is %u; N of %s with .cta_group::%u%s%s is %s", n / 8, n,
-             kinds[r->form->kind].name, r->form->ctas, r->form->sparse ? ", .sp" : "", r->form->weight_stationary ? ", .ws" : "",
-             rule);
+    snprintf(r->sentence, r->size, "has %u in bits 22..17 (N / 8): N is %u; N of %s with .cta_group::%u%s%s is %s",
+             n / 8, n, kinds[r->form->kind].name, r->form->ctas, r->form->sparse ? ", .sp" : "",
+             r->form->weight_stationary ? ", .ws" : "", rule);
     return false;
 }
 
@@ -186,20 +197,24 @@ static bool n_is_legal(const struct reading *r, uint32_t n, bool b_mn_major)
     }
     const uint32_t step = 8u * f->ctas;
     if (f->kind == TCGEN05_I8) {
-        const bool legal = f->ctas == 1 ? n >= 8 && n <= 256 && (n <= 32 || n % 16 == 0) : n >= 32 && n <= 256 && n % 32 == 0;
+        const bool legal =
+            f->ctas == 1 ? n >= 8 && n <= 256 && (n <= 32 || n % 16 == 0) : n >= 32 && n <= 256 && n % 32 == 0;
         if (!legal)
-            return refuse_n(r, n, f->ctas == 1 ? "8, 16, 24, 32 or a multiple of 16 up to 256" : "a multiple of 32 from 32 to 256");
+            return refuse_n(
+                r, n, f->ctas == 1 ? "8, 16, 24, 32 or a multiple of 16 up to 256" : "a multiple of 32 from 32 to 256");
     } else if (n < step || n > 256 || n % step != 0) {
         return refuse_n(r, n, f->ctas == 1 ? "a multiple of 8 from 8 to 256" : "a multiple of 16 from 16 to 256");
     }
     if (b_mn_major && kinds[f->kind].container_bits == 8 && n % (2 * step) != 0)
-        return refuse_n(r, n, f->ctas == 1 ? "a multiple of 16 where B is MN-major" : "a multiple of 32 where B is MN-major");
+        return refuse_n(r, n,
+                        f->ctas == 1 ? "a multiple of 16 where B is MN-major" : "a multiple of 32 where B is MN-major");
     return true;
 }
 
 static enum tensor_format format_of(enum tcgen05_kind kind, uint32_t code)
 {
-    static const enum tensor_format narrow[] = { TENSOR_E4M3, TENSOR_E5M2, TENSOR_E4M3, TENSOR_E2M3, TENSOR_E3M2, TENSOR_E2M1 };
+    static const enum tensor_format narrow[] = { TENSOR_E4M3, TENSOR_E5M2, TENSOR_E4M3,
+                                                 TENSOR_E2M3, TENSOR_E3M2, TENSOR_E2M1 };
     switch (kind) {
     case TCGEN05_TF32: return TENSOR_TF32;
     case TCGEN05_F16: return code == 0 ? TENSOR_F16 : TENSOR_BF16;
@@ -213,8 +228,10 @@ static bool types_agree(const struct reading *r, const struct mma_shape *s)
 {
     if (r->form->kind != TCGEN05_F16) return true;
     if (s->a_format != s->b_format)
-        return refuse(r, s->a_format == TENSOR_F16 ? "has f16 in bits 9..7 (type of A) and bf16 in bits 12..10 (type of B)"
-                                                   : "has bf16 in bits 9..7 (type of A) and f16 in bits 12..10 (type of B)");
+        return refuse(r, s->a_format == TENSOR_F16
+                             ? "has f16 in bits 9..7 (type of A) and bf16 in bits 12..10 (type of B)"
+                             : "has bf16 in bits 9..7 (type of A) and f16 in bits 12..10 (type "
+                               "of B)");
     if (s->f16_output && s->a_format != TENSOR_F16)
         return refuse(r, "has 0 (f16) in bits 5..4 (type of D); bf16 operands take 1 (f32)");
     return true;
@@ -225,15 +242,17 @@ static bool metadata_is_known(const struct reading *r, const struct mma_shape *s
 {
     if (!r->form->weight_stationary && s->m / r->form->ctas == 64)
         return refuse(r, r->form->ctas == 1
-                             ? "has 4 in bits 28..24 (M is 64) with .sp; no source says where the metadata of 64 rows lie"
+                             ? "has 4 in bits 28..24 (M is 64) with .sp; no source says where the metadata of 64 rows "
+                               "lie"
                              : "has 8 in bits 28..24 (M is 128) with .sp and .cta_group::2; no source says where the "
                                "metadata of 64 rows lie");
-    if (s->selector > 1) return refuse(r, "has a sparsity selector above 1 in bits 1..0; no source says what it selects");
+    if (s->selector > 1)
+        return refuse(r, "has a sparsity selector above 1 in bits 1..0; no source says what it selects");
     return true;
 }
 
-bool instruction_descriptor_of(uint32_t d, const struct tcgen05_form *form, uint32_t sm, struct mma_shape *s, char *sentence,
-                               size_t size)
+bool instruction_descriptor_of(uint32_t d, const struct tcgen05_form *form, uint32_t sm, struct mma_shape *s,
+                               char *sentence, size_t size)
 {
     const struct reading r = { d, form, sentence, size };
     const bool scaled = kinds[form->kind].scaled;

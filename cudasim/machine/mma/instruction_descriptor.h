@@ -1,5 +1,6 @@
-/* The instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2): 32 bits that say the shape, the types and the transposes.  Its
- * fields depend on the kind; what they may hold depends on the cta_group, on .sp, on .ws and on the device. */
+/* The instruction descriptor of tcgen05.mma (PTX ISA 9.7.16.4.2): 32 bits that say the shape, the types and the
+ * transposes.  Its fields depend on the kind; what they may hold depends on the cta_group, on .sp, on .ws and on the
+ * device. */
 #ifndef CUDASIM_MACHINE_MMA_INSTRUCTION_DESCRIPTOR_H
 #define CUDASIM_MACHINE_MMA_INSTRUCTION_DESCRIPTOR_H
 
@@ -23,7 +24,8 @@ struct tcgen05_form {
 
 /* The shape and the types of one instruction. */
 struct mma_shape {
-    uint32_t m, n, k;                     /* of the whole instruction; k: of B, twice that of A's row where A is sparse */
+    uint32_t m, n, k;                     /* of the whole instruction; k: of B, twice that of A's row where A is
+                                             sparse */
     uint32_t a_k;                         /* elements that a row of A stores */
     enum tensor_format a_format, b_format;                  /* all kinds but i8 */
     bool a_signed, b_signed, saturate;    /* i8 */
@@ -40,7 +42,7 @@ uint32_t tcgen05_scales(const struct tcgen05_form *form);
 uint32_t tcgen05_container_bits(enum tcgen05_kind kind);
 
 /* False: illegal, and why: "has 5 in bits 9..7 (type of A); kind::mxf4 takes 1". */
-bool instruction_descriptor_of(uint32_t descriptor, const struct tcgen05_form *form, uint32_t sm, struct mma_shape *shape,
-                               char *sentence, size_t size);
+bool instruction_descriptor_of(uint32_t descriptor, const struct tcgen05_form *form, uint32_t sm,
+                               struct mma_shape *shape, char *sentence, size_t size);
 
 #endif

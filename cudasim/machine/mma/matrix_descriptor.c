@@ -8,11 +8,13 @@ static uint32_t field(uint64_t descriptor, uint32_t at) { return (uint32_t)(desc
 
 bool matrix_of_wgmma(uint64_t descriptor, bool mn_major, struct matrix_layout *layout, char *sentence, size_t size)
 {
-    static const enum matrix_swizzle swizzles[] = { MATRIX_PLAIN, MATRIX_SWIZZLE_128, MATRIX_SWIZZLE_64, MATRIX_SWIZZLE_32 };
+    static const enum matrix_swizzle swizzles[] = { MATRIX_PLAIN, MATRIX_SWIZZLE_128, MATRIX_SWIZZLE_64,
+                                                    MATRIX_SWIZZLE_32 };
     const uint64_t fields =
         UINT64_C(0x3fff) | UINT64_C(0x3fff) << 16 | UINT64_C(0x3fff) << 32 | UINT64_C(7) << 49 | UINT64_C(3) << 62;
     if ((descriptor & ~fields) != 0) {
-        snprintf(sentence, size, "has bits set that belong to no field (0x%llx)", (unsigned long long)(descriptor & ~fields));
+        snprintf(sentence, size, "has bits set that belong to no field (0x%llx)",
+                 (unsigned long long)(descriptor & ~fields));
         return false;
     }
     *layout = (struct matrix_layout){ .start = field(descriptor, 0),
@@ -28,26 +30,29 @@ bool matrix_of_wgmma(uint64_t descriptor, bool mn_major, struct matrix_layout *l
     return true;
 }
 
-/* What the manual says of each mode and major-ness (table "Valid combinations of type-size, major-ness and swizzling"). */
+/* What the manual says of each mode and major-ness (table "Valid combinations of type-size, major-ness and
+ * swizzling"). */
 static const char *mode_refusal(const struct matrix_layout *layout, uint32_t bits)
 {
     const bool atoms = layout->swizzle == MATRIX_ATOMS_32;
     if (layout->mn_major && bits == 32 && !atoms)
-        return "has an MN-major matrix of 32-bit elements in another layout than the 128-byte swizzle with 32-byte atoms (1 in bits "
-               "63..61)";
+        return "has an MN-major matrix of 32-bit elements in another layout than the 128-byte swizzle with 32-byte "
+               "atoms (1 in bits 63..61)";
     if (layout->mn_major && bits < 32 && atoms)
-        return "has 1 in bits 63..61 (128-byte swizzle with 32-byte atoms); MN-major matrices have it for 32-bit elements alone";
+        return "has 1 in bits 63..61 (128-byte swizzle with 32-byte atoms); MN-major matrices have it for 32-bit "
+               "elements alone";
     if (!layout->mn_major && atoms)
-        return "has 1 in bits 63..61 (128-byte swizzle with 32-byte atoms) for a K-major matrix, of which the manual and CUTLASS say "
-               "different things";
+        return "has 1 in bits 63..61 (128-byte swizzle with 32-byte atoms) for a K-major matrix, of which the manual "
+               "and CUTLASS say different things";
     return NULL;
 }
 
-bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32_t sm, struct matrix_layout *layout, char *sentence,
-                       size_t size)
+bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32_t sm, struct matrix_layout *layout,
+                       char *sentence, size_t size)
 {
-    static const enum matrix_swizzle swizzles[] = { [1] = MATRIX_ATOMS_32, [2] = MATRIX_SWIZZLE_128, [4] = MATRIX_SWIZZLE_64,
-                                                    [6] = MATRIX_SWIZZLE_32 };
+    static const enum matrix_swizzle swizzles[] = {
+        [1] = MATRIX_ATOMS_32, [2] = MATRIX_SWIZZLE_128, [4] = MATRIX_SWIZZLE_64, [6] = MATRIX_SWIZZLE_32
+    };
     const uint32_t mode = (uint32_t)(descriptor >> 61), constant = (uint32_t)(descriptor >> 46 & 7);
     const uint64_t unused = descriptor & (UINT64_C(3) << 14 | UINT64_C(3) << 30 | UINT64_C(0xff) << 53);
     if (unused != 0) {
@@ -60,7 +65,8 @@ bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32
     }
     if ((descriptor >> 52 & 1) != 0) {
         snprintf(sentence, size, "has 1 in bit 52 (absolute leading address); %s",
-                 sm == 103 ? "it belongs to K = 96, whose scale layout no source gives" : "the device has no such mode");
+                 sm == 103 ? "it belongs to K = 96, whose scale layout no source gives"
+                           : "the device has no such mode");
         return false;
     }
     if (mode == 3 || mode == 5 || mode == 7) {
@@ -86,9 +92,9 @@ uint32_t matrix_span(const struct matrix_layout *layout)
     return layout->swizzle == MATRIX_ATOMS_32 ? 128 : (uint32_t)CHUNK_BYTES << layout->swizzle;
 }
 
-/* K-major: 8 lines share a pattern, `stride` lies between groups of 8; without a swizzle `leading` lies between chunks. MN-
- * major: 8 lines (of k; 4 with 32-byte atoms) share a pattern; swizzled, `stride` lies between groups of them and `leading` between
- * spans; without a swizzle the two change places. */
+/* K-major: 8 lines share a pattern, `stride` lies between groups of 8; without a swizzle `leading` lies between chunks.
+ * MN- major: 8 lines (of k; 4 with 32-byte atoms) share a pattern; swizzled, `stride` lies between groups of them and
+ * `leading` between spans; without a swizzle the two change places. */
 static uint32_t before_swizzle(const struct matrix_layout *m, uint32_t chunk, uint32_t line)
 {
     const uint32_t span = matrix_span(m), chunks = span / CHUNK_BYTES;

@@ -1,9 +1,9 @@
 /* Matrices of the tensor cores in shared memory: what a 64-bit descriptor says, and where an element lies.
  *
- * The matrix is read in chunks of 16 bytes along its major dimension: K (rows of A, columns of B are contiguous in K) or MN
- * (the transposed ones).  The layouts are the canonical ones of PTX ISA 9.7.15.5.1.2 "Strides"; the swizzles exchange chunks by
- * bits of the absolute shared address.  wgmma and tcgen05 share the layouts and write them in different descriptors: a function
- * decodes each. */
+ * The matrix is read in chunks of 16 bytes along its major dimension: K (rows of A, columns of B are contiguous in K)
+ * or MN (the transposed ones).  The layouts are the canonical ones of PTX ISA 9.7.15.5.1.2 "Strides"; the swizzles
+ * exchange chunks by bits of the absolute shared address.  wgmma and tcgen05 share the layouts and write them in
+ * different descriptors: a function decodes each. */
 #ifndef CUDASIM_MACHINE_MMA_MATRIX_DESCRIPTOR_H
 #define CUDASIM_MACHINE_MMA_MATRIX_DESCRIPTOR_H
 
@@ -26,10 +26,10 @@ struct matrix_layout {
 /* wgmma's descriptor (9.7.15.5.1.2.2).  False: illegal, and why. */
 bool matrix_of_wgmma(uint64_t descriptor, bool mn_major, struct matrix_layout *layout, char *sentence, size_t size);
 
-/* tcgen05's descriptor (9.7.16.4.1) of a matrix whose elements are stored in containers of `bits` bits.  False: illegal, and
- * why. */
-bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32_t sm, struct matrix_layout *layout, char *sentence,
-                       size_t size);
+/* tcgen05's descriptor (9.7.16.4.1) of a matrix whose elements are stored in containers of `bits` bits.  False:
+ * illegal, and why. */
+bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32_t sm, struct matrix_layout *layout,
+                       char *sentence, size_t size);
 
 /* Bytes of the major dimension that lie together before a swizzled pattern repeats; 16 without a swizzle. */
 uint32_t matrix_span(const struct matrix_layout *layout);

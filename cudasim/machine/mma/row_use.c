@@ -1,5 +1,5 @@
-/* Registers that belong to products under way, and registers that a product takes without a wgmma.fence (PTX ISA 9.7.15.7.1,
- * 9.7.15.7.3). */
+/* Registers that belong to products under way, and registers that a product takes without a wgmma.fence (PTX ISA
+ * 9.7.15.7.1, 9.7.15.7.3). */
 #include "row_use.h"
 #include "machine/core/report.h"
 
@@ -31,11 +31,13 @@ static trap touch(struct warp *w, const struct insn *in, uint32_t slot)
     if (u == NULL) return TRAP_NONE;
     if (u->pending != 0)
         return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                          "uses a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it",
+                          "uses a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited "
+                          "for it",
                           u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
     if (u->loading_line != 0)
         return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                          "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited for it",
+                          "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited "
+                          "for it",
                           u->loading_line);
     u->touched_fence = w->wgmma_fences;
     u->touched_line = in->line;
@@ -79,11 +81,12 @@ void rows_loaded(struct warp *w)
 
 static trap unfenced(struct warp *w, const struct insn *in, const char *what, const char *how, uint32_t line)
 {
-    return warp_fault(w, in, NO_LANE, REPORT_ASYNC, "takes %s in a register that %s at PTX line %u; no wgmma.fence lies between",
-                      what, how, line);
+    return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                      "takes %s in a register that %s at PTX line %u; no wgmma.fence lies between", what, how, line);
 }
 
-/* Products of one shape may follow each other in the same accumulators, and may read the same A, with no fence between. */
+/* Products of one shape may follow each other in the same accumulators, and may read the same A, with no fence
+ * between. */
 static trap claim(struct warp *w, const struct insn *in, const struct operand *o, uint32_t shape)
 {
     struct row_use *u = use_of(w, w->group->base, o->slot);
@@ -92,8 +95,8 @@ static trap claim(struct warp *w, const struct insn *in, const struct operand *o
     if (u->pending != 0 && (u->shape == 0) != (shape == 0))
         return warp_fault(
             w, in, NO_LANE, REPORT_ASYNC,
-            "takes %s in a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it", what,
-            u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
+            "takes %s in a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it",
+            what, u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
     if (u->touched_fence == w->wgmma_fences) return unfenced(w, in, what, "was used", u->touched_line);
     if (u->product_fence == w->wgmma_fences && u->shape != shape)
         return unfenced(w, in, what,

@@ -1,4 +1,5 @@
-/* Which instruction used which register of a warp: wgmma owns the registers of a product until it has been waited for. */
+/* Which instruction used which register of a warp: wgmma owns the registers of a product until it has been waited
+ * for. */
 #ifndef CUDASIM_MACHINE_MMA_ROW_USE_H
 #define CUDASIM_MACHINE_MMA_ROW_USE_H
 
@@ -14,7 +15,8 @@ struct row_use {
 
 /* For a warp that has executed a wgmma instruction: an instruction of another kind uses its operands. */
 trap rows_touch(struct warp *w, const struct insn *in);
-/* A product is going to use its operands: reports registers that were used since the last wgmma.fence, then marks them. */
+/* A product is going to use its operands: reports registers that were used since the last wgmma.fence, then marks
+ * them. */
 trap rows_claim(struct warp *w, const struct insn *in, const struct wgmma_form *form);
 void rows_release(struct warp *w, const struct wgmma_part *part);
 /* tcgen05.ld writes the registers of a vector until tcgen05.wait::ld; nobody else may use them. */

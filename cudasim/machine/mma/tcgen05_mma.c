@@ -1,5 +1,5 @@
-/* tcgen05.mma from its issue to its end: what it says is checked, its memories are told, and it is done when its turn comes.  See
- * tcgen05_mma.h. */
+/* tcgen05.mma from its issue to its end: what it says is checked, its memories are told, and it is done when its turn
+ * comes.  See tcgen05_mma.h. */
 #include "tcgen05_mma.h"
 #include "tcgen05_multiply.h"
 #include "tcgen05_operands.h"
@@ -35,7 +35,8 @@ static struct tensor_place place_of(const struct issue *i, const struct operand 
 
 static trap illegal(const struct issue *i, const char *what, uint64_t value, const char *why)
 {
-    return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "takes the %s 0x%llx, which %s", what, (unsigned long long)value, why);
+    return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "takes the %s 0x%llx, which %s", what,
+                      (unsigned long long)value, why);
 }
 
 static trap read_descriptors(const struct issue *i, struct tcgen05_product *p)
@@ -47,10 +48,12 @@ static trap read_descriptors(const struct issue *i, struct tcgen05_product *p)
     if (!instruction_descriptor_of(descriptor, f, sm, &p->shape, why, sizeof why))
         return illegal(i, "instruction descriptor", descriptor, why);
     const uint64_t b = value_of(i, i->x->b);
-    if (!matrix_of_tcgen05(b, p->shape.b_mn_major, bits, sm, &p->b, why, sizeof why)) return illegal(i, "descriptor of B", b, why);
+    if (!matrix_of_tcgen05(b, p->shape.b_mn_major, bits, sm, &p->b, why, sizeof why))
+        return illegal(i, "descriptor of B", b, why);
     if (f->a_in_tensor_memory) return TRAP_NONE;
     const uint64_t a = value_of(i, i->x->a);
-    if (!matrix_of_tcgen05(a, p->shape.a_mn_major, bits, sm, &p->a, why, sizeof why)) return illegal(i, "descriptor of A", a, why);
+    if (!matrix_of_tcgen05(a, p->shape.a_mn_major, bits, sm, &p->a, why, sizeof why))
+        return illegal(i, "descriptor of A", a, why);
     return TRAP_NONE;
 }
 
@@ -61,11 +64,12 @@ static trap read_places(const struct issue *i, struct tcgen05_product *p)
     p->d = place_of(i, x->d);
     if (p->d.lane != 0 && !(half && p->d.lane == 16))
         return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL,
-                          "has lane %u in the address of D; D of this shape begins at lane %s", p->d.lane, half ? "0 or 16" : "0");
+                          "has lane %u in the address of D; D of this shape begins at lane %s", p->d.lane,
+                          half ? "0 or 16" : "0");
     if (p->form->a_in_tensor_memory) p->a_cells = place_of(i, x->a);
     if (p->form->a_in_tensor_memory && p->a_cells.lane != p->d.lane)
-        return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "has lane %u in the address of A, and lane %u in that of D",
-                          p->a_cells.lane, p->d.lane);
+        return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL,
+                          "has lane %u in the address of A, and lane %u in that of D", p->a_cells.lane, p->d.lane);
     if (p->form->block != 0) {
         p->sfa = place_of(i, x->sfa);
         p->sfb = place_of(i, x->sfb);
@@ -114,8 +118,8 @@ static trap check_areas(const struct issue *i, const struct product_area *used, 
         const struct tensor_area *a = &used[n].area;
         if (a->column + a->columns > TENSOR_COLUMNS)
             return warp_fault(i->w, i->in, i->lane, REPORT_OUT_OF_BOUNDS,
-                              "has %s in columns %u to %u of tensor memory, which has 512", product_operand_name(used[n].operand),
-                              a->column, a->column + a->columns - 1);
+                              "has %s in columns %u to %u of tensor memory, which has 512",
+                              product_operand_name(used[n].operand), a->column, a->column + a->columns - 1);
         for (uint32_t m = 0; m < n; m++) {
             const struct tensor_area *b = &used[m].area;
             const bool conflict = used[m].operand != used[n].operand && used[m].operand <= PRODUCT_A;
@@ -137,13 +141,20 @@ static trap use_cells(const struct issue *i, struct mma *mma)
     trap t = check_areas(i, used, count);
     for (uint32_t c = 0; c < p->form->ctas; c++)
         for (uint32_t n = 0; n < count && t == TRAP_NONE; n++)
-            t = tensor_uses(&mma->pipe, p->cta[c], used[n].area, used[n].operand == PRODUCT_D ? TENSOR_WRITES : TENSOR_READS);
+            t = tensor_uses(&mma->pipe, p->cta[c], used[n].area,
+                            used[n].operand == PRODUCT_D ? TENSOR_WRITES : TENSOR_READS);
     return t;
 }
 
-struct matrix_reading { char name; const struct matrix_layout *layout; struct element_storage storage; uint32_t rows, k; };
+struct matrix_reading {
+    char name;
+    const struct matrix_layout *layout;
+    struct element_storage storage;
+    uint32_t rows, k;
+};
 
-static trap read_chunks(const struct issue *i, struct async_token *token, struct cta *cta, const struct matrix_reading *m)
+static trap read_chunks(const struct issue *i, struct async_token *token, struct cta *cta,
+                        const struct matrix_reading *m)
 {
     const uint32_t lowest = cta->cluster->grid->machine->device->shared_reserved, bytes = m->storage.bytes;
     const bool mn = m->layout->mn_major;
@@ -155,7 +166,8 @@ static trap read_chunks(const struct issue *i, struct async_token *token, struct
             const uint32_t at = matrix_chunk(m->layout, c, l);
             if (at < lowest || at + bytes > cta->shared_bytes)
                 return warp_fault(i->w, i->in, i->lane, REPORT_OUT_OF_BOUNDS,
-                                  "reads %u bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
+                                  "reads %u bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x "
+                                  "to 0x%x",
                                   bytes, m->name, at, lowest, cta->shared_bytes);
             if (run_bytes != 0 && at == run + run_bytes) {
                 run_bytes += bytes;
@@ -170,13 +182,14 @@ static trap read_chunks(const struct issue *i, struct async_token *token, struct
 }
 
 /* A swizzled row of K lies in its span: nothing says what would follow. */
-static trap read_matrix(const struct issue *i, struct async_token *token, struct cta *cta, const struct matrix_reading *m)
+static trap read_matrix(const struct issue *i, struct async_token *token, struct cta *cta,
+                        const struct matrix_reading *m)
 {
     const uint32_t span = matrix_span(m->layout), bytes = m->k / m->storage.per_chunk * CHUNK_BYTES;
     if (!m->layout->mn_major && m->layout->swizzle != MATRIX_PLAIN && m->layout->start % span + bytes > span)
         return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL,
-                          "reads %u bytes of K from byte %u of a row of %c, which a %u-byte swizzle does not hold", bytes,
-                          m->layout->start % span, m->name, span);
+                          "reads %u bytes of K from byte %u of a row of %c, which a %u-byte swizzle does not hold",
+                          bytes, m->layout->start % span, m->name, span);
     return read_chunks(i, token, cta, m);
 }
 
@@ -215,7 +228,8 @@ static trap step(struct agent_operation *operation, bool *done)
     return t;
 }
 
-static const struct agent_kind kind = { .name = "tcgen05.mma", .engine = ENGINE_TENSOR, .may_complete = tensor_may_complete,
+static const struct agent_kind kind = { .name = "tcgen05.mma", .engine = ENGINE_TENSOR,
+                                        .may_complete = tensor_may_complete,
                                         .step = step, .complete = tensor_complete, .drop = tensor_drop };
 
 /* The even CTA of a pair stands first. */

@@ -1,4 +1,4 @@
-/* The arithmetic of tcgen05.mma: codes to panels, panels to sums.  See tcgen05_mma.h. */
+/* The arithmetic of tcgen05.mma: codes to panels, panels to sums.  See tcgen05_product.h. */
 #include "tcgen05_multiply.h"
 
 #include <string.h>
@@ -9,7 +9,10 @@ static uint32_t index_of(const struct tcgen05_product *p, const struct tcgen05_w
     return p->form->sparse ? w->index[row * p->shape.a_k + e] : e;
 }
 
-static uint32_t sign_of(bool negated, enum tensor_format format) { return negated ? 1u << (tensor_format_bits(format) - 1) : 0; }
+static uint32_t sign_of(bool negated, enum tensor_format format)
+{
+    return negated ? 1u << (tensor_format_bits(format) - 1) : 0;
+}
 
 /* ---- one fused sum: f16, tf32, f8f6f4, mxf8f6f4 ---- */
 
@@ -31,7 +34,8 @@ static void fill_a(const struct tcgen05_product *p, struct tcgen05_workspace *w,
     const uint32_t sign = sign_of(s->a_negated, s->a_format), rows = product_rows(p);
     tensor_clear(a, rows, s->k);
     for (uint32_t i = 0; i < rows; i++) {
-        for (uint32_t e = 0; e < s->a_k; e++) tensor_set(a, i, index_of(p, w, i, e), s->a_format, w->a[i * s->a_k + e] ^ sign);
+        for (uint32_t e = 0; e < s->a_k; e++)
+            tensor_set(a, i, index_of(p, w, i, e), s->a_format, w->a[i * s->a_k + e] ^ sign);
         if (p->form->block != 0) scale_row(a, i, s->k, w->sfa[i][0]);
     }
 }
@@ -47,10 +51,12 @@ static void fill_b(const struct tcgen05_product *p, struct tcgen05_workspace *w,
     }
 }
 
-static void multiply_reals(const struct tcgen05_product *p, enum tensor_mode mode, uint32_t sm, struct tcgen05_workspace *w)
+static void multiply_reals(const struct tcgen05_product *p, enum tensor_mode mode, uint32_t sm,
+                           struct tcgen05_workspace *w)
 {
     const struct mma_shape *s = &p->shape;
-    struct tensor_model model = tensor_model_of(mode, sm, TENSOR_TCGEN05, s->a_format, s->b_format, s->f16_output, s->k);
+    struct tensor_model model =
+        tensor_model_of(mode, sm, TENSOR_TCGEN05, s->a_format, s->b_format, s->f16_output, s->k);
     struct tensor_panel a = TENSOR_PANEL(w->panel.real.a), b = TENSOR_PANEL(w->panel.real.b);
     model.c_down = p->scale_down;
     fill_a(p, w, &a);
@@ -64,13 +70,16 @@ static void multiply_fp4(const struct tcgen05_product *p, enum tensor_mode mode,
 {
     const struct mma_shape *s = &p->shape;
     const enum tensor_scale_format format = s->ue4m3 ? TENSOR_UE4M3 : TENSOR_UE8M0;
-    const uint32_t groups = s->a_k / TENSOR_FP4_GROUP, width = s->k / groups, per_scale = groups / tcgen05_scales(p->form);
-    const uint32_t sign_a = sign_of(s->a_negated, TENSOR_E2M1), sign_b = sign_of(s->b_negated, TENSOR_E2M1), rows = product_rows(p);
+    const uint32_t groups = s->a_k / TENSOR_FP4_GROUP, width = s->k / groups,
+                   per_scale = groups / tcgen05_scales(p->form);
+    const uint32_t sign_a = sign_of(s->a_negated, TENSOR_E2M1), sign_b = sign_of(s->b_negated, TENSOR_E2M1),
+                   rows = product_rows(p);
     struct tensor_fp4 a = TENSOR_FP4_PANEL(w->panel.fp4.a), b = TENSOR_FP4_PANEL(w->panel.fp4.b);
     tensor_fp4_clear(&a, rows, groups, width);
     tensor_fp4_clear(&b, s->n, groups, width);
     for (uint32_t i = 0; i < rows; i++) {
-        for (uint32_t e = 0; e < s->a_k; e++) tensor_fp4_set(&a, i, index_of(p, w, i, e), w->a[i * s->a_k + e] ^ sign_a);
+        for (uint32_t e = 0; e < s->a_k; e++)
+            tensor_fp4_set(&a, i, index_of(p, w, i, e), w->a[i * s->a_k + e] ^ sign_a);
         for (uint32_t g = 0; g < groups; g++) tensor_fp4_scale(&a, i, g, format, w->sfa[i][g / per_scale]);
     }
     for (uint32_t j = 0; j < s->n; j++) {

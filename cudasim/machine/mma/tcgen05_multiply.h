@@ -5,6 +5,7 @@
 #include "tcgen05_product.h"
 
 /* workspace->d += A * B, of what the workspace holds. */
-void tcgen05_multiply(const struct tcgen05_product *p, enum tensor_mode mode, uint32_t sm, struct tcgen05_workspace *workspace);
+void tcgen05_multiply(const struct tcgen05_product *p, enum tensor_mode mode, uint32_t sm,
+                      struct tcgen05_workspace *workspace);
 
 #endif

@@ -1,4 +1,4 @@
-/* The operands of tcgen05.mma, from the memories to the workspace and back: see tcgen05_mma.h. */
+/* The operands of tcgen05.mma, from the memories to the workspace and back: see tcgen05_product.h. */
 #include "tcgen05_operands.h"
 #include "tcgen05_place.h"
 #include "machine/core/report.h"
@@ -43,15 +43,15 @@ static void unpack(const uint8_t *chunk, struct element_storage storage, uint32_
 }
 
 /* code[row * k + i]; rows are columns of B. */
-static void read_matrix(const struct cta *cta, const struct matrix_layout *m, struct element_storage storage, uint32_t rows,
-                        uint32_t k, uint32_t *code)
+static void read_matrix(const struct cta *cta, const struct matrix_layout *m, struct element_storage storage,
+                        uint32_t rows, uint32_t k, uint32_t *code)
 {
     const uint32_t lines = m->mn_major ? k : rows, length = m->mn_major ? rows : k;
     const uint32_t step = m->mn_major ? k : 1, line_step = m->mn_major ? 1 : k;
     for (uint32_t line = 0; line < lines; line++)
         for (uint32_t chunk = 0; chunk < length / storage.per_chunk; chunk++)
-            unpack(cta->shared + matrix_chunk(m, chunk, line), storage, code + line * line_step + chunk * storage.per_chunk * step,
-                   step);
+            unpack(cta->shared + matrix_chunk(m, chunk, line), storage,
+                   code + line * line_step + chunk * storage.per_chunk * step, step);
 }
 
 /* Each CTA of a pair holds a part of B's columns. */
@@ -70,23 +70,25 @@ static void fetch_b(const struct tcgen05_product *p, struct tcgen05_workspace *w
 /* The code in a container: fp6 in the low bits of a byte, e2m1 two bits up. */
 static bool contained(uint32_t container, uint32_t container_bits, uint32_t bits, uint32_t *code)
 {
-    const uint32_t shift = container_bits == 8 && bits == 4 ? 2 : 0, mask = (uint32_t)((UINT64_C(1) << bits) - 1) << shift;
+    const uint32_t shift = container_bits == 8 && bits == 4 ? 2 : 0, mask = (uint32_t)((UINT64_C(1) << bits) - 1)
+                                                                            << shift;
     *code = (container & mask) >> shift;
     return (container & ~mask) == 0;
 }
 
-static trap unpack_cells(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation, uint32_t lane,
-                         uint32_t *code)
+static trap unpack_cells(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation,
+                         uint32_t lane, uint32_t *code)
 {
     const uint32_t container = tcgen05_container_bits(p->form->kind), per_cell = 32 / container;
-    const uint32_t bits = storage_of(p->form->kind, p->shape.a_format).bits, mask = (uint32_t)((UINT64_C(1) << container) - 1);
+    const uint32_t bits = storage_of(p->form->kind, p->shape.a_format).bits,
+                   mask = (uint32_t)((UINT64_C(1) << container) - 1);
     for (uint32_t e = 0; e < p->shape.a_k; e++) {
         const uint32_t column = p->a_cells.column + e / per_cell, cell = cell_at(p, cta, lane, column);
         if (!contained(cell >> e % per_cell * container & mask, container, bits, &code[e]))
             return report(
                 operation, REPORT_ILLEGAL,
-                "reads element %u of A from lane %u, column %u of tensor memory, where the byte 0x%02x has bits outside of "
-                "its %u-bit element (bits %s)",
+                "reads element %u of A from lane %u, column %u of tensor memory, where the byte 0x%02x has bits "
+                "outside of its %u-bit element (bits %s)",
                 e, lane, column, cell >> e % per_cell * container & mask, bits, bits == 4 ? "5..2" : "5..0");
     }
     return TRAP_NONE;
@@ -106,8 +108,8 @@ static trap fetch_cells_of_a(const struct tcgen05_product *p, uint32_t cta, cons
             if (part != 0 && memcmp(w->a + row * a_k, copy, a_k * sizeof *copy) != 0)
                 return report(
                     operation, REPORT_ILLEGAL,
-                    "reads row %u of A from lane %u of tensor memory and its copy from lane %u, which differ; every %u lanes "
-                    "need the same",
+                    "reads row %u of A from lane %u of tensor memory and its copy from lane %u, which differ; "
+                    "every %u lanes need the same",
                     row, product_lane(p, row, 0, p->a_cells.lane), lane, product_rows(p));
         }
     return TRAP_NONE;
@@ -115,7 +117,14 @@ static trap fetch_cells_of_a(const struct tcgen05_product *p, uint32_t cta, cons
 
 /* ---- scales ---- */
 
-struct scales { const char *name; char line; struct tensor_place at; uint32_t rows; uint8_t id; uint8_t (*to)[MMA_SCALES]; };
+struct scales {
+    const char *name;
+    char line;
+    struct tensor_place at;
+    uint32_t rows;
+    uint8_t id;
+    uint8_t (*to)[MMA_SCALES];
+};
 
 static trap fetch_scales(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation,
                          const struct scales *s)
@@ -133,14 +142,14 @@ static trap fetch_scales(const struct tcgen05_product *p, uint32_t cta, const st
             if (watched && (*tensor_valid(p->cta[cta], lane, column) & halves) != halves)
                 return report(
                     operation, REPORT_UNINITIALISED,
-                    "reads the scales of %s %u of %s from lane %u, column %u of tensor memory, which has not been written; "
-                    "all four groups of 32 lanes need them",
+                    "reads the scales of %s %u of %s from lane %u, column %u of tensor memory, which has not been "
+                    "written; all four groups of 32 lanes need them",
                     s->line == 'A' ? "row" : "column", row, s->name, lane, column);
             if (((cell ^ first) & mask) != 0)
                 return report(
                     operation, REPORT_ILLEGAL,
-                    "reads the scales of %s %u of %s from column %u of tensor memory, where lane %u holds 0x%x and lane %u "
-                    "0x%x; all four groups of 32 lanes need the same",
+                    "reads the scales of %s %u of %s from column %u of tensor memory, where lane %u holds 0x%x and "
+                    "lane %u 0x%x; all four groups of 32 lanes need the same",
                     s->line == 'A' ? "row" : "column", row, s->name, column, row % LANES, (first & mask) >> shift, lane,
                     (cell & mask) >> shift);
         }
@@ -164,14 +173,15 @@ static trap fetch_metadata(const struct tcgen05_product *p, uint32_t cta, const 
                 if ((cell_at(p, cta, lane + copy, p->metadata.column + column) >> shift & 15) != bits)
                     return report(
                         operation, REPORT_ILLEGAL,
-                        "reads the metadata of row %u from lanes %u and %u of tensor memory, which differ; every %u lanes "
-                        "need the same",
+                        "reads the metadata of row %u from lanes %u and %u of tensor memory, which differ; "
+                        "every %u lanes need the same",
                         row, lane, lane + copy, rows);
             const int index = metadata_index(p->form->kind, e, bits);
             if (index < 0)
                 return report(
                     operation, REPORT_ILLEGAL,
-                    "reads metadata that no row may have: 0x%x for element %u of row %u of A (lane %u, column %u, bit %u)", bits, e,
+                    "reads metadata that no row may have: 0x%x for element %u of row %u of A (lane %u, column %u, bit "
+                    "%u)", bits, e,
                     row, lane, p->metadata.column + column, shift);
             w->index[row * a_k + e] = (uint8_t)index;
         }
@@ -218,7 +228,8 @@ static trap check_written(const struct tcgen05_product *p, uint32_t cta, const s
     for (uint32_t i = 0; i < count && t == TRAP_NONE; i++) {
         const enum product_operand operand = used[i].operand;
         if (operand == PRODUCT_SFA || operand == PRODUCT_SFB || (operand == PRODUCT_D && !p->accumulates)) continue;
-        for (uint32_t q = 0; operand == PRODUCT_D && q < TENSOR_QUARTERS; q++) used[i].area.lanes[q] &= ~p->disabled[cta][q];
+        for (uint32_t q = 0; operand == PRODUCT_D && q < TENSOR_QUARTERS; q++)
+            used[i].area.lanes[q] &= ~p->disabled[cta][q];
         const uint32_t halves = operand == PRODUCT_D && p->shape.f16_output ? HALF_LOW : HALF_BOTH;
         t = tensor_check_written(operation, p->cta[cta], &used[i].area, halves, product_operand_name(operand));
     }

@@ -16,8 +16,10 @@ bool product_lane_disabled(const struct tcgen05_product *p, uint32_t cta, uint32
 struct element_storage { uint32_t bits, per_chunk, bytes; };
 struct element_storage storage_of(enum tcgen05_kind kind, enum tensor_format format);
 
-/* The 4 bits of a row's metadata for its stored element e: `shift` up in the cell at (lane, column), from the first column on. */
-void metadata_place(const struct tcgen05_product *p, uint32_t row, uint32_t e, uint32_t *lane, uint32_t *column, uint32_t *shift);
+/* The 4 bits of a row's metadata for its stored element e: `shift` up in the cell at (lane, column), from the first
+ * column on. */
+void metadata_place(const struct tcgen05_product *p, uint32_t row, uint32_t e, uint32_t *lane, uint32_t *column,
+                    uint32_t *shift);
 /* The index in k that a stored element has by its 4 bits of metadata; -1: illegal. */
 int metadata_index(enum tcgen05_kind kind, uint32_t e, uint32_t bits);
 
@@ -28,7 +30,9 @@ enum { PRODUCT_AREAS = 6 };
 uint32_t product_areas(const struct tcgen05_product *p, struct product_area area[PRODUCT_AREAS]);
 const char *product_operand_name(enum product_operand operand);
 
-/* The columns of B that a zero-column mask descriptor makes zero (9.7.16.10.4).  False: illegal, or not known, and why. */
-bool zero_columns_of(uint64_t descriptor, uint32_t m, uint32_t n, uint32_t zero[MMA_COLUMNS / 32], char *sentence, size_t size);
+/* The columns of B that a zero-column mask descriptor makes zero (9.7.16.10.4).  False: illegal, or not known, and
+ * why. */
+bool zero_columns_of(uint64_t descriptor, uint32_t m, uint32_t n, uint32_t zero[MMA_COLUMNS / 32], char *sentence,
+                     size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* One tcgen05.mma (PTX ISA 9.7.16.10): what it was issued with, where its operands lie, and the arithmetic.
  *
- * A pair of CTAs does an instruction in halves: each CTA holds its rows of A and D, half of B's columns, and all scales that its
- * rows and B's columns need.  What follows counts rows in one CTA. */
+ * A pair of CTAs does an instruction in halves: each CTA holds its rows of A and D, half of B's columns, and all scales
+ * that its rows and B's columns need.  What follows counts rows in one CTA. */
 #ifndef CUDASIM_MACHINE_MMA_TCGEN05_PRODUCT_H
 #define CUDASIM_MACHINE_MMA_TCGEN05_PRODUCT_H
 

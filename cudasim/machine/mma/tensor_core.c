@@ -92,13 +92,17 @@ struct accumulator { bool negative, nan, infinite; int32_t exponent; uint32_t ma
 static struct accumulator accumulator_of(enum tensor_output output, uint32_t code)
 {
     const bool half = output == TENSOR_TO_F16;
-    const uint32_t fraction_bits = half ? 10 : 23, highest = half ? 31 : 255, exponent = code >> fraction_bits & highest;
+    const uint32_t fraction_bits = half ? 10 : 23, highest = half ? 31 : 255,
+                   exponent = code >> fraction_bits & highest;
     const uint32_t fraction = code & ((1u << fraction_bits) - 1);
     return (struct accumulator){
         .negative = code >> (half ? 15 : 31) & 1,
         .nan = exponent == highest && fraction != 0,
         .infinite = exponent == highest && fraction == 0,
-        .exponent = exponent != 0 ? (int32_t)exponent - (half ? 15 : 127) : fraction == 0 ? ZERO_EXPONENT : half ? -14 : -126,
+        .exponent = exponent != 0   ? (int32_t)exponent - (half ? 15 : 127)
+                    : fraction == 0 ? ZERO_EXPONENT
+                    : half          ? -14
+                                    : -126,
         .magnitude = fraction | (uint32_t)(exponent != 0) << fraction_bits,
         .fraction_bits = fraction_bits,
     };
@@ -118,7 +122,8 @@ uint32_t tensor_round(enum tensor_output output, int64_t sum, int32_t unit)
     if (magnitude == 0) return 0;
     int32_t exponent = 63 - __builtin_clzll(magnitude) + unit;
     if (exponent < least) exponent = least;
-    const int32_t drop = exponent - fraction_bits - unit;                         /* bits of the magnitude behind the last */
+    const int32_t drop = exponent - fraction_bits - unit;                         /* bits of the magnitude behind the
+                                                                                     last */
     uint64_t kept;
     if (drop <= 0) kept = magnitude << -drop;
     else if (drop > 63) kept = 0;
@@ -132,7 +137,8 @@ uint32_t tensor_round(enum tensor_output output, int64_t sum, int32_t unit)
     if (exponent > (half ? 15 : 127)) return infinity_of(output, negative);
     const bool normal = kept >> fraction_bits != 0;
     const uint32_t width = half ? 10 : 23;
-    const uint32_t fraction = (uint32_t)(kept & ((UINT64_C(1) << fraction_bits) - 1)) << (width - (uint32_t)fraction_bits);
+    const uint32_t fraction = (uint32_t)(kept & ((UINT64_C(1) << fraction_bits) - 1))
+                              << (width - (uint32_t)fraction_bits);
     const uint32_t biased = normal ? (uint32_t)(exponent - least + 1) : 0;
     return (uint32_t)negative << (half ? 15 : 31) | biased << width | fraction;
 }
@@ -142,13 +148,14 @@ uint32_t tensor_round(enum tensor_output output, int64_t sum, int32_t unit)
 static bool is_absent(int32_t exponent) { return exponent < ABSENT / 2; }
 
 /* NaN and infinities among the terms: true, and the result, if there are any. */
-static bool special_sum(enum tensor_output output, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
-                        uint32_t count, const struct accumulator *c, uint32_t *result)
+static bool special_sum(enum tensor_output output, const float *sa, const float *sb, const int32_t *ea,
+                        const int32_t *eb, uint32_t count, const struct accumulator *c, uint32_t *result)
 {
     bool nan = c->nan, plus = c->infinite && !c->negative, minus = c->infinite && c->negative;
     for (uint32_t k = 0; k < count; k++) {
         if (is_absent(ea[k]) || is_absent(eb[k])) continue;
-        const float product = sa[k] * sb[k];                                      /* finite significands have finite products */
+        const float product = sa[k] * sb[k];                                      /* finite significands have finite
+                                                                                     products */
         nan |= product != product;
         plus |= product == INFINITY;
         minus |= product == -INFINITY;
@@ -186,16 +193,18 @@ static int32_t largest_exponent(const int32_t *ea, const int32_t *eb, uint32_t c
     return largest;
 }
 
-/* Sum of trunc(a[k] * b[k] * 2^-unit).  A product of significands has at most 22 bits: exact in float, as is its multiple by a
- * power of two; below 2^27, so that sixteen of them fit 32 bits.  A power below those of float is 0. */
-static int64_t sum_products(const float *sa, const float *sb, const int32_t *ea, const int32_t *eb, uint32_t count, int32_t unit)
+/* Sum of trunc(a[k] * b[k] * 2^-unit).  A product of significands has at most 22 bits: exact in float, as is its
+ * multiple by a power of two; below 2^27, so that sixteen of them fit 32 bits.  A power below those of float is 0. */
+static int64_t sum_products(const float *sa, const float *sb, const int32_t *ea, const int32_t *eb, uint32_t count,
+                            int32_t unit)
 {
     int64_t sum = 0;
     for (uint32_t from = 0; from < count; from += 16) {
         int4 part = { 0 };
         const uint32_t to = count - from < 16 ? count : from + 16;
         for (uint32_t k = from; k < to; k += 4) {
-            const int4 biased = load_integers(ea + k) + load_integers(eb + k) - unit + 127, bits = (biased << 23) & (biased > 0);
+            const int4 biased = load_integers(ea + k) + load_integers(eb + k) - unit + 127,
+                       bits = (biased << 23) & (biased > 0);
             float4 scale;
             memcpy(&scale, &bits, sizeof scale);
             part += __builtin_convertvector(load_floats(sa + k) * load_floats(sb + k) * scale, int4);
@@ -205,29 +214,34 @@ static int64_t sum_products(const float *sa, const float *sb, const int32_t *ea,
     return sum;
 }
 
-/* The same where an infinity or a NaN stands beside an absent element: 0 * infinity is no number, but nobody multiplies them. */
-static int64_t sum_present(const float *sa, const float *sb, const int32_t *ea, const int32_t *eb, uint32_t count, int32_t unit)
+/* The same where an infinity or a NaN stands beside an absent element: 0 * infinity is no number, but nobody multiplies
+ * them. */
+static int64_t sum_present(const float *sa, const float *sb, const int32_t *ea, const int32_t *eb, uint32_t count,
+                           int32_t unit)
 {
     int64_t sum = 0;
     for (uint32_t k = 0; k < count; k++)
-        if (!is_absent(ea[k]) && !is_absent(eb[k])) sum += (int64_t)ldexp((double)sa[k] * (double)sb[k], ea[k] + eb[k] - unit);
+        if (!is_absent(ea[k]) && !is_absent(eb[k]))
+            sum += (int64_t)ldexp((double)sa[k] * (double)sb[k], ea[k] + eb[k] - unit);
     return sum;
 }
 
-/* The usual case in few operations: no special terms, c zero or normal, the result zero or normal.  False: fused_step decides. */
-static inline bool usual_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
-                              uint32_t count, uint32_t c, uint32_t *d)
+/* The usual case in few operations: no special terms, c zero or normal, the result zero or normal.  False: fused_step
+ * decides. */
+static inline bool usual_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea,
+                              const int32_t *eb, uint32_t count, uint32_t c, uint32_t *d)
 {
     const bool half = model->output == TENSOR_TO_F16;
     const uint32_t bits = half ? 10 : 23, highest = half ? 31 : 255, bias = half ? 15 : 127, sign = half ? 15 : 31;
     const uint32_t field = c >> bits & highest, fraction = c & ((1u << bits) - 1);
     if (field == highest || (field == 0 && fraction != 0)) return false;
     const int32_t exponent = field != 0 ? (int32_t)(field - bias) - model->c_down : model->least_exponent;
-    const int32_t largest = largest_exponent(ea, eb, count, exponent > model->least_exponent ? exponent : model->least_exponent);
+    const int32_t largest =
+        largest_exponent(ea, eb, count, exponent > model->least_exponent ? exponent : model->least_exponent);
     const int32_t unit = largest - model->fraction_bits;
     int64_t sum = sum_products(sa, sb, ea, eb, count, unit);
-    const uint64_t significand = (uint64_t)(fraction | (uint32_t)(field != 0) << bits) << 15;       /* fraction bits are at most
-                                                                                                       25 */
+    const uint64_t significand = (uint64_t)(fraction | (uint32_t)(field != 0) << bits) << 15; /* fraction bits are at
+                                                                                                 most 25 */
     const int32_t down = 15 + (int32_t)bits + unit - exponent;
     const int64_t cut = down < 64 ? (int64_t)(significand >> down) : 0;
     sum += c >> sign & 1 ? -cut : cut;
@@ -236,30 +250,35 @@ static inline bool usual_step(const struct tensor_model *model, const float *sa,
         return true;
     }
     const uint64_t magnitude = sum < 0 ? -(uint64_t)sum : (uint64_t)sum;
-    const int32_t zeros = __builtin_clzll(magnitude), place = 63 - zeros + unit + (int32_t)bias;    /* the exponent field */
+    /* the exponent field */
+    const int32_t zeros = __builtin_clzll(magnitude), place = 63 - zeros + unit + (int32_t)bias;
     if (place < 1 || place >= (int32_t)highest) return false;
     const uint64_t top = magnitude << zeros;
     uint32_t kept = (uint32_t)(top >> (63 - bits));
-    if (half) kept += top << 11 > (UINT64_C(1) << 63) - (kept & 1);                                 /* to nearest, ties to even */
+    /* to nearest, ties to even */
+    if (half) kept += top << 11 > (UINT64_C(1) << 63) - (kept & 1);
     if (model->output == TENSOR_TO_F32_E8M13) kept &= ~0x3ffu;
     *d = (uint32_t)(sum < 0) << sign | (((uint32_t)(place - 1) << bits) + kept);
     return true;
 }
 
-static uint32_t fused_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
-                           uint32_t count, bool special, uint32_t c_code)
+static uint32_t fused_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea,
+                           const int32_t *eb, uint32_t count, bool special, uint32_t c_code)
 {
     uint32_t result;
     if (!special && usual_step(model, sa, sb, ea, eb, count, c_code, &result)) return result;
     struct accumulator c = accumulator_of(model->output, c_code);
     c.exponent -= model->c_down;
-    if ((special || c.nan || c.infinite) && special_sum(model->output, sa, sb, ea, eb, count, &c, &result)) return result;
+    if ((special || c.nan || c.infinite) && special_sum(model->output, sa, sb, ea, eb, count, &c, &result))
+        return result;
     int32_t largest = c.magnitude != 0 && c.exponent > model->least_exponent ? c.exponent : model->least_exponent;
     largest = largest_exponent(ea, eb, count, largest);
     const int32_t unit = largest - model->fraction_bits;
     int64_t sum = special ? sum_present(sa, sb, ea, eb, count, unit) : sum_products(sa, sb, ea, eb, count, unit);
     const int32_t shift = c.exponent - (int32_t)c.fraction_bits - unit;
-    const int64_t cut = shift >= 0 ? (int64_t)c.magnitude << (shift < 32 ? shift : 0) : shift > -32 ? c.magnitude >> -shift : 0;
+    const int64_t cut = shift >= 0    ? (int64_t)c.magnitude << (shift < 32 ? shift : 0)
+                        : shift > -32 ? c.magnitude >> -shift
+                                      : 0;
     sum += c.negative ? -cut : cut;
     return tensor_round(model->output, sum, unit);
 }
@@ -296,13 +315,14 @@ static uint32_t float_to_output(enum tensor_output output, float value)
     return value != value ? (uint32_t)NAN_F32 : bits_of(value);
 }
 
-static uint32_t plain_dot(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
-                          uint32_t length, uint32_t c)
+static uint32_t plain_dot(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea,
+                          const int32_t *eb, uint32_t length, uint32_t c)
 {
     float d = ldexpf(output_to_float(model->output, c), -model->c_down);
     for (uint32_t k = 0; k < length; k++)
         if (!is_absent(ea[k]) && !is_absent(eb[k])) {
-            const int32_t exponent = ea[k] + eb[k], half = exponent / 2;          /* a block scale may leave f32's range, alone */
+            const int32_t exponent = ea[k] + eb[k], half = exponent / 2;          /* a block scale may leave f32's
+                                                                                     range, alone */
             d = fmaf(ldexpf(sa[k], half), ldexpf(sb[k], exponent - half), d);
         }
     return float_to_output(model->output, d);
@@ -310,8 +330,8 @@ static uint32_t plain_dot(const struct tensor_model *model, const float *sa, con
 
 /* ---- dot products ---- */
 
-uint32_t tensor_dot(const struct tensor_model *model, const struct tensor_panel *a, uint32_t row_a, const struct tensor_panel *b,
-                    uint32_t row_b, uint32_t c)
+uint32_t tensor_dot(const struct tensor_model *model, const struct tensor_panel *a, uint32_t row_a,
+                    const struct tensor_panel *b, uint32_t row_b, uint32_t c)
 {
     const float *sa = a->significand + (size_t)row_a * a->length, *sb = b->significand + (size_t)row_b * b->length;
     const int32_t *ea = a->exponent + (size_t)row_a * a->length, *eb = b->exponent + (size_t)row_b * b->length;
@@ -327,14 +347,15 @@ uint32_t tensor_dot(const struct tensor_model *model, const struct tensor_panel 
     return float_to_output(model->output, output_to_float(model->output, d) + output_to_float(model->output, c));
 }
 
-void tensor_multiply(const struct tensor_model *model, const struct tensor_panel *a, const struct tensor_panel *b, uint32_t *d)
+void tensor_multiply(const struct tensor_model *model, const struct tensor_panel *a, const struct tensor_panel *b,
+                     uint32_t *d)
 {
     for (uint32_t i = 0; i < a->rows; i++)
         for (uint32_t j = 0; j < b->rows; j++) d[i * b->rows + j] = tensor_dot(model, a, i, b, j, d[i * b->rows + j]);
 }
 
-void tensor_multiply_integers(const int16_t *a, uint32_t rows_a, const int16_t *b, uint32_t rows_b, uint32_t k, bool saturate,
-                              int32_t *d)
+void tensor_multiply_integers(const int16_t *a, uint32_t rows_a, const int16_t *b, uint32_t rows_b, uint32_t k,
+                              bool saturate, int32_t *d)
 {
     for (uint32_t i = 0; i < rows_a; i++)
         for (uint32_t j = 0; j < rows_b; j++) {
@@ -358,17 +379,19 @@ static bool is_fp8(enum tensor_format f) { return f == TENSOR_E4M3 || f == TENSO
 /*   instruction      sm          operands  group fraction output                     late
  *   mma.sync         all         16 bit    16    25       f32 toward zero, f16 RN    no     [X], [K]
  *   mma.sync         all         tf32      8     25                                  no     [X], [K]
- *   mma.sync         90 to 103   fp8       k / 2 25                                  yes    ptxas 13.0: see tensor_late_position
+ *   mma.sync         90 to 103   fp8       k / 2 25                                  yes    ptxas: tensor_late_position
  *   mma.sync         120, 121    fp8..fp4  32    25                                  no     [X]
  *   wgmma            90          16, tf32  16, 8 25                                  no     [X], [K]
  *   wgmma            90          fp8       32    13       f32 with 13 bits, f16 RN   no     [X], [K]
  *   tcgen05          100, 103    all       all   25                                  no     [X] */
-struct tensor_model tensor_model_of(enum tensor_mode mode, uint32_t sm, enum tensor_instruction instruction, enum tensor_format a,
-                                    enum tensor_format b, bool f16_output, uint32_t k)
+struct tensor_model tensor_model_of(enum tensor_mode mode, uint32_t sm, enum tensor_instruction instruction,
+                                    enum tensor_format a, enum tensor_format b, bool f16_output, uint32_t k)
 {
     const bool fp8 = is_fp8(a) && is_fp8(b);
-    struct tensor_model model = { .group = (uint16_t)TENSOR_PADDED(k), .fraction_bits = 25, .least_exponent = LEAST_EXPONENT,
-                                  .output = f16_output ? TENSOR_TO_F16 : TENSOR_TO_F32, .plain = mode == TENSOR_MODE_FP32 };
+    struct tensor_model model = { .group = (uint16_t)TENSOR_PADDED(k), .fraction_bits = 25,
+                                  .least_exponent = LEAST_EXPONENT,
+                                  .output = f16_output ? TENSOR_TO_F16 : TENSOR_TO_F32,
+                                  .plain = mode == TENSOR_MODE_FP32 };
     if (instruction == TENSOR_WGMMA && fp8) {
         model.fraction_bits = 13;
         if (!f16_output) model.output = TENSOR_TO_F32_E8M13;

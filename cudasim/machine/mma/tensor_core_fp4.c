@@ -25,7 +25,8 @@ void tensor_fp4_set(struct tensor_fp4 *panel, uint32_t row, uint32_t k, uint32_t
     panel->twice[(size_t)row * panel->groups * panel->width + k] = twice[code & 15];
 }
 
-void tensor_fp4_scale(struct tensor_fp4 *panel, uint32_t row, uint32_t group, enum tensor_scale_format format, uint32_t code)
+void tensor_fp4_scale(struct tensor_fp4 *panel, uint32_t row, uint32_t group, enum tensor_scale_format format,
+                      uint32_t code)
 {
     const size_t at = (size_t)row * panel->groups + group;
     if (format == TENSOR_UE8M0) {
@@ -45,7 +46,8 @@ static int32_t sum_of_group(const int16_t *x, const int16_t *y, uint32_t width)
 {
     int32_t sum = 0;
     for (uint32_t from = 0; from < width; from += TENSOR_FP4_GROUP)
-        for (uint32_t k = 0; k < TENSOR_FP4_GROUP; k++) sum += x[from + k] * y[from + k];       /* a fixed count: vector code */
+        /* a fixed count: vector code */
+        for (uint32_t k = 0; k < TENSOR_FP4_GROUP; k++) sum += x[from + k] * y[from + k];
     return sum;
 }
 
@@ -57,7 +59,8 @@ static int64_t shifted(int64_t value, int32_t shift)
     return value < 0 ? -(-value >> -shift) : value >> -shift;
 }
 
-static uint32_t plain_dot(const struct tensor_fp4 *a, uint32_t row_a, const struct tensor_fp4 *b, uint32_t row_b, uint32_t c)
+static uint32_t plain_dot(const struct tensor_fp4 *a, uint32_t row_a, const struct tensor_fp4 *b, uint32_t row_b,
+                          uint32_t c)
 {
     const size_t from_a = (size_t)row_a * a->groups, from_b = (size_t)row_b * b->groups;
     float d;
@@ -66,7 +69,8 @@ static uint32_t plain_dot(const struct tensor_fp4 *a, uint32_t row_a, const stru
         const size_t ga = from_a + k / a->width, gb = from_b + k / b->width;
         const float x = (float)(a->twice[from_a * a->width + k] * a->significand[ga]) / 16;
         const float y = (float)(b->twice[from_b * b->width + k] * b->significand[gb]) / 16;
-        const int32_t exponent = a->exponent[ga] + b->exponent[gb], half = exponent / 2;      /* a scale may not fit, alone */
+        /* a scale may not fit, alone */
+        const int32_t exponent = a->exponent[ga] + b->exponent[gb], half = exponent / 2;
         if (x != 0 && y != 0) d = fmaf(ldexpf(x, half), ldexpf(y, exponent - half), d);
     }
     memcpy(&c, &d, sizeof c);
@@ -107,8 +111,8 @@ static uint32_t scale_and_sum(const struct tensor_fp4 *a, uint32_t row_a, const 
     return round_sum(sum, largest - FRACTION_BITS);
 }
 
-uint32_t tensor_fp4_dot(const struct tensor_fp4 *a, uint32_t row_a, const struct tensor_fp4 *b, uint32_t row_b, uint32_t c,
-                        bool plain)
+uint32_t tensor_fp4_dot(const struct tensor_fp4 *a, uint32_t row_a, const struct tensor_fp4 *b, uint32_t row_b,
+                        uint32_t c, bool plain)
 {
     const uint32_t field = c >> 23 & 255, groups = a->groups;
     const size_t from_a = (size_t)row_a * groups, from_b = (size_t)row_b * groups;
@@ -121,8 +125,8 @@ uint32_t tensor_fp4_dot(const struct tensor_fp4 *a, uint32_t row_a, const struct
 
 /* ---- whole products ---- */
 
-/* Sixteen bits hold the products of a group: 4 * 16 * 36 at most.  So eight columns of B are summed at a time, from B with its
- * columns side by side. */
+/* Sixteen bits hold the products of a group: 4 * 16 * 36 at most.  So eight columns of B are summed at a time, from B
+ * with its columns side by side. */
 enum { TOGETHER = 8, MOST_GROUPS = 4, MOST_K = MOST_GROUPS * TENSOR_FP4_SPARSE_GROUP };
 typedef int16_t short8 __attribute__((vector_size(16)));
 
@@ -148,7 +152,8 @@ static void sum_groups(const int16_t *x, uint32_t groups, uint32_t width, int16_
     }
 }
 
-static void multiply_columns(const struct tensor_fp4 *a, const struct tensor_fp4 *b, uint32_t from, uint32_t count, uint32_t *d)
+static void multiply_columns(const struct tensor_fp4 *a, const struct tensor_fp4 *b, uint32_t from, uint32_t count,
+                             uint32_t *d)
 {
     int16_t columns[MOST_K][TOGETHER] = { { 0 } }, products[MOST_GROUPS][TOGETHER];
     transpose(b, from, count, columns);
@@ -171,5 +176,6 @@ void tensor_fp4_multiply(const struct tensor_fp4 *a, const struct tensor_fp4 *b,
         return;
     }
     for (uint32_t i = 0; i < a->rows; i++)
-        for (uint32_t j = 0; j < b->rows; j++) d[i * b->rows + j] = tensor_fp4_dot(a, i, b, j, d[i * b->rows + j], plain);
+        for (uint32_t j = 0; j < b->rows; j++)
+            d[i * b->rows + j] = tensor_fp4_dot(a, i, b, j, d[i * b->rows + j], plain);
 }

@@ -72,13 +72,14 @@ struct wgmma_entry *wgmma_take_place(struct warp *w, const struct insn *in, uint
     const struct insn *code = w->cta->cluster->grid->code;
     *t = TRAP_FAULT;
     if (lanes != UINT32_MAX) {
-        warp_fault(w, in, NO_LANE, REPORT_DIVERGENCE, "is executed by some lanes of the warp (0x%08x); it needs a whole warpgroup",
-                   lanes);
+        warp_fault(w, in, NO_LANE, REPORT_DIVERGENCE,
+                   "is executed by some lanes of the warp (0x%08x); it needs a whole warpgroup", lanes);
         return NULL;
     }
     if (first_warp(w)->index + GROUP_WARPS > w->cta->warps) {
         warp_fault(w, in, NO_LANE, REPORT_DIVERGENCE,
-                   "needs a warpgroup of four warps; the CTA's %u warps leave warp %u without one", w->cta->warps, w->index);
+                   "needs a warpgroup of four warps; the CTA's %u warps leave warp %u without one", w->cta->warps,
+                   w->index);
         return NULL;
     }
     struct warpgroup *g = warpgroup_of(w);
@@ -103,7 +104,8 @@ struct wgmma_entry *wgmma_take_place(struct warp *w, const struct insn *in, uint
     if (&code[e->pc] != in) {
         warp_fault(
             w, in, NO_LANE, REPORT_DIVERGENCE,
-            "is executed while warp %u of the warpgroup executes PTX line %u in its place; the four warps must execute the same",
+            "is executed while warp %u of the warpgroup executes PTX line %u in its place; "
+            "the four warps must execute the same",
             g->first_warp + first_other(e), code[e->pc].line);
         return NULL;
     }
@@ -225,7 +227,8 @@ static trap compare(struct warp *w, const struct insn *in, const struct wgmma_pr
                        : p->accumulates != (c->accumulates != 0) ? "predicate scale-d"
                                                                  : NULL;
     if (what == NULL) return TRAP_NONE;
-    return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "has a %s that is not the same in the four warps of the warpgroup", what);
+    return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
+                      "has a %s that is not the same in the four warps of the warpgroup", what);
 }
 
 /* One warp's look at a matrix.  All of a product's tokens end together: what one of them remembers counts for all. */
@@ -235,10 +238,12 @@ struct reading {
     struct async_token *token;
     const struct matrix_layout *layout;
     char name;
-    trap (*read)(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);   /* async_reads or async_looks */
+    /* async_reads or async_looks */
+    trap (*read)(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 };
 
-static trap read_chunks(const struct reading *r, uint32_t first_chunk, uint32_t chunks, uint32_t first_line, uint32_t lines)
+static trap read_chunks(const struct reading *r, uint32_t first_chunk, uint32_t chunks, uint32_t first_line,
+                        uint32_t lines)
 {
     const uint32_t lowest = r->w->cta->cluster->grid->machine->device->shared_reserved;
     uint32_t run = 0, run_bytes = 0;
@@ -248,7 +253,8 @@ static trap read_chunks(const struct reading *r, uint32_t first_chunk, uint32_t 
             const uint32_t at = matrix_chunk(r->layout, c, l);
             if (at < lowest || at + CHUNK_BYTES > r->w->cta->shared_bytes)
                 return warp_fault(r->w, r->in, NO_LANE, REPORT_OUT_OF_BOUNDS,
-                                  "reads 16 bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
+                                  "reads 16 bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x "
+                                  "to 0x%x",
                                   r->name, at, lowest, r->w->cta->shared_bytes);
             if (run_bytes != 0 && at == run + run_bytes) {
                 run_bytes += CHUNK_BYTES;
@@ -263,7 +269,8 @@ static trap read_chunks(const struct reading *r, uint32_t first_chunk, uint32_t 
 }
 
 /* A swizzled row of K holds no more than its span: nothing says what would follow. */
-static trap read_matrix(const struct reading *r, const struct wgmma_form *form, uint32_t first_row, uint32_t rows, uint32_t k)
+static trap read_matrix(const struct reading *r, const struct wgmma_form *form, uint32_t first_row, uint32_t rows,
+                        uint32_t k)
 {
     const uint32_t k_bytes = k * form->bits / 8, per_chunk = CHUNK_BYTES * 8 / form->bits;
     if (r->layout->mn_major) return read_chunks(r, first_row / per_chunk, rows / per_chunk, 0, k);
@@ -274,7 +281,8 @@ static trap read_matrix(const struct reading *r, const struct wgmma_form *form, 
     return read_chunks(r, 0, k_bytes / CHUNK_BYTES, first_row, rows);
 }
 
-static trap read_metadata(struct warp *w, const struct insn *in, const struct wgmma_form *form, uint32_t metadata[LANES])
+static trap read_metadata(struct warp *w, const struct insn *in, const struct wgmma_form *form,
+                          uint32_t metadata[LANES])
 {
     const uint64_t *row = source_row(w, form->metadata);
     for (uint32_t l = 0; l < LANES; l++) metadata[l] = (uint32_t)row[l];

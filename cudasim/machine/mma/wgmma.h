@@ -1,9 +1,10 @@
 /* Warpgroups and their asynchronous matrix products (PTX ISA 9.7.15).
  *
- * The four warps of a warpgroup execute the same sequence of wgmma instructions, each at its own time: the sequence remembers
- * what some have executed and others have not.  A product starts when all four have issued it, and is an operation of an agent
- * in the order of its warpgroup: it reads registers and shared memory, and writes the accumulators, when it completes.  Until
- * wgmma.wait_group has waited for its group, its registers belong to it, whether it has completed or not. */
+ * The four warps of a warpgroup execute the same sequence of wgmma instructions, each at its own time: the sequence
+ * remembers what some have executed and others have not.  A product starts when all four have issued it, and is an
+ * operation of an agent in the order of its warpgroup: it reads registers and shared memory, and writes the
+ * accumulators, when it completes.  Until wgmma.wait_group has waited for its group, its registers belong to it,
+ * whether it has completed or not. */
 #ifndef CUDASIM_MACHINE_MMA_WGMMA_H
 #define CUDASIM_MACHINE_MMA_WGMMA_H
 
@@ -12,7 +13,8 @@
 
 /* ---- wgmma.c: for the handlers ---- */
 
-/* The next place in the warpgroup's sequence, where all four warps must execute this instruction; NULL: *t says why not. */
+/* The next place in the warpgroup's sequence, where all four warps must execute this instruction; NULL: *t says why
+ * not. */
 struct wgmma_entry *wgmma_take_place(struct warp *w, const struct insn *in, uint32_t lanes, trap *t);
 /* The warpgroup of a warp that has executed a wgmma instruction, else NULL. */
 struct warpgroup *warpgroup_of(const struct warp *w);

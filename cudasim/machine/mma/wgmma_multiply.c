@@ -7,7 +7,8 @@
 enum { MOST_N = 256, MOST_K = 64 };
 
 struct wgmma_workspace {
-    uint32_t a[WGMMA_ROWS * MOST_K], b[MOST_N * MOST_K]; /* codes, as they lie in registers and memory: [row][a_k], [n][k] */
+    uint32_t a[WGMMA_ROWS * MOST_K], b[MOST_N * MOST_K]; /* codes, as they lie in registers and memory: [row][a_k],
+                                                            [n][k] */
     uint32_t d[WGMMA_ROWS * MOST_N];
     union {
         struct {
@@ -31,7 +32,8 @@ static const uint64_t *part_row(const struct wgmma_product *p, uint32_t warp, co
 
 /* ---- A and B ---- */
 
-/* Register i of a lane: row lane/4 + 8*(i & 1); 32 bits' worth of elements at 4 bytes * (lane % 4), and 16 bytes further for i >
+/* Register i of a lane: row lane/4 + 8*(i & 1); 32 bits' worth of elements at 4 bytes * (lane % 4), and 16 bytes
+ * further for i >
  * 1. */
 static void codes_of_fragments(const struct wgmma_product *p, uint32_t *code)
 {
@@ -41,7 +43,8 @@ static void codes_of_fragments(const struct wgmma_product *p, uint32_t *code)
         for (uint32_t i = 0; i < A_REGISTERS; i++) {
             const uint64_t *row = part_row(p, warp, &f->a->element[i]);
             for (uint32_t l = 0; l < LANES; l++) {
-                uint32_t *to = code + (warp * WARP_ROWS + l / 4 + 8 * (i & 1)) * f->a_k + (l % 4 + 4 * (i >> 1)) * per_register;
+                uint32_t *to =
+                    code + (warp * WARP_ROWS + l / 4 + 8 * (i & 1)) * f->a_k + (l % 4 + 4 * (i >> 1)) * per_register;
                 for (uint32_t e = 0; e < per_register; e++) to[e] = (uint32_t)(row[l] >> (e * f->bits)) & mask;
             }
         }
@@ -54,7 +57,8 @@ static uint32_t element(const uint8_t *chunk, uint32_t bits, uint32_t i)
     return code;
 }
 
-static void codes_of_matrix(const struct wgmma_product *p, const struct matrix_layout *m, uint32_t rows, uint32_t k, uint32_t *code)
+static void codes_of_matrix(const struct wgmma_product *p, const struct matrix_layout *m, uint32_t rows, uint32_t k,
+                            uint32_t *code)
 {
     const uint32_t bits = p->form->bits, per_chunk = CHUNK_BYTES * 8 / bits;
     const uint32_t lines = m->mn_major ? k : rows, length = m->mn_major ? rows : k;
@@ -69,9 +73,10 @@ static void codes_of_matrix(const struct wgmma_product *p, const struct matrix_l
 
 /* ---- sparse A ---- */
 
-/* The half words of metadata describe 16 columns (tf32: 8) of a row each: 4 bits for every two elements of A (tf32: for every
- * one). 16 bits and more: thread 2*selector + i of a group of four has columns 16*i.. (8*i..), its low half row lane/4, its high
- * half 8 rows further.  8 bits: thread i has 32 columns from 32*(i / 2), of row lane/4 + 8*(i & 1).  (CuTe: SM90::GMMA::ELayout) */
+/* The half words of metadata describe 16 columns (tf32: 8) of a row each: 4 bits for every two elements of A (tf32: for
+ * every one). 16 bits and more: thread 2*selector + i of a group of four has columns 16*i.. (8*i..), its low half row
+ * lane/4, its high half 8 rows further.  8 bits: thread i has 32 columns from 32*(i / 2), of row lane/4 + 8*(i & 1).
+ * (CuTe: SM90::GMMA::ELayout) */
 static uint32_t nibble(const struct wgmma_form *f, const uint32_t metadata[LANES], uint32_t row, uint32_t index)
 {
     const uint32_t quad = row % 8 * 4, high = row / 8;
@@ -98,7 +103,8 @@ static uint32_t column(const struct wgmma_product *p, uint32_t row, uint32_t e)
 
 /* ---- D ---- */
 
-/* Register i of a lane: row lane/4 + 8*(i/2 & 1), column 8*(i/4) + 2*(lane % 4) + i % 2; f16 holds i and i+1 in one register. */
+/* Register i of a lane: row lane/4 + 8*(i/2 & 1), column 8*(i/4) + 2*(lane % 4) + i % 2; f16 holds i and i+1 in one
+ * register. */
 static uint32_t place_in_d(const struct wgmma_form *f, uint32_t warp, uint32_t lane, uint32_t i)
 {
     return (warp * WARP_ROWS + lane / 4 + 8 * (i >> 1 & 1)) * f->n + 8 * (i >> 2) + 2 * (lane % 4) + (i & 1);
@@ -156,14 +162,15 @@ static void multiply_reals(const struct wgmma_product *p, struct wgmma_workspace
 {
     const struct wgmma_form *f = p->form;
     const struct machine *machine = p->group->cta->cluster->grid->machine;
-    const struct tensor_model model = tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_WGMMA, f->a_format,
-                                                      f->b_format, f->f16_output, f->k);
+    const struct tensor_model model = tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_WGMMA,
+                                                      f->a_format, f->b_format, f->f16_output, f->k);
     struct tensor_panel a = TENSOR_PANEL(s->panel.real.a), b = TENSOR_PANEL(s->panel.real.b);
     const uint32_t flip_a = f->a_negated ? 1u << (f->bits - 1) : 0, flip_b = f->b_negated ? 1u << (f->bits - 1) : 0;
     tensor_clear(&a, WGMMA_ROWS, f->k);
     tensor_clear(&b, f->n, f->k);
     for (uint32_t i = 0; i < WGMMA_ROWS; i++)
-        for (uint32_t e = 0; e < f->a_k; e++) tensor_set(&a, i, column(p, i, e), f->a_format, s->a[i * f->a_k + e] ^ flip_a);
+        for (uint32_t e = 0; e < f->a_k; e++)
+            tensor_set(&a, i, column(p, i, e), f->a_format, s->a[i * f->a_k + e] ^ flip_a);
     for (uint32_t j = 0; j < f->n; j++)
         for (uint32_t k = 0; k < f->k; k++) tensor_set(&b, j, k, f->b_format, s->b[j * f->k + k] ^ flip_b);
     if (!f->sparse) {
@@ -185,7 +192,8 @@ static void multiply_integers(const struct wgmma_product *p, struct wgmma_worksp
     int16_t *a = s->panel.integer.a, *b = s->panel.integer.b;
     memset(a, 0, sizeof s->panel.integer.a);
     for (uint32_t i = 0; i < WGMMA_ROWS; i++)
-        for (uint32_t e = 0; e < f->a_k; e++) a[i * f->k + column(p, i, e)] = integer_of(s->a[i * f->a_k + e], f->a_signed);
+        for (uint32_t e = 0; e < f->a_k; e++)
+            a[i * f->k + column(p, i, e)] = integer_of(s->a[i * f->a_k + e], f->a_signed);
     for (uint32_t i = 0; i < f->n * f->k; i++) b[i] = integer_of(s->b[i], f->b_signed);
     tensor_multiply_integers(a, WGMMA_ROWS, b, f->n, f->k, f->saturate, (int32_t *)s->d);
 }

@@ -29,7 +29,8 @@ struct wgmma_form {
 
 /* ---- products under way ---- */
 
-/* What the four warps' shares of a product read.  Whoever has waited for the product knows that all of it has been read. */
+/* What the four warps' shares of a product read.  Whoever has waited for the product knows that all of it has been
+ * read. */
 struct wgmma_reads { struct async_token *token[GROUP_WARPS]; uint32_t parts; };
 
 /* A warp's share of a product, until it has waited for it. */

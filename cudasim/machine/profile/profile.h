@@ -1,5 +1,5 @@
-/* A profile: what a grid executed, moved and waited for, by instruction; and how long each engine of a real device would need for
- * it by published rates, which is an estimate. */
+/* A profile: what a grid executed, moved and waited for, by instruction; and how long each engine of a real device
+ * would need for it by published rates, which is an estimate. */
 #ifndef CUDASIM_MACHINE_PROFILE_PROFILE_H
 #define CUDASIM_MACHINE_PROFILE_PROFILE_H
 
@@ -8,7 +8,8 @@
 
 #include "machine/core/operation.h"
 
-enum profile_place { GLOBAL_READ, GLOBAL_WRITTEN, SHARED_READ, SHARED_WRITTEN, LOCAL_READ, LOCAL_WRITTEN, PROFILE_PLACES };
+enum profile_place { GLOBAL_READ, GLOBAL_WRITTEN, SHARED_READ, SHARED_WRITTEN, LOCAL_READ, LOCAL_WRITTEN,
+                     PROFILE_PLACES };
 
 /* Of one instruction. */
 struct insn_counts {

@@ -29,7 +29,8 @@ static void print_kinds(FILE *file, const struct profile_summary *s)
 
 static void print_bytes(FILE *file, const struct profile_summary *s)
 {
-    fprintf(file, "\nbytes                  global read     written  shared read     written   local read     written\n");
+    fprintf(file,
+            "\nbytes                  global read     written  shared read     written   local read     written\n");
     for (int i = 0; i < TRAFFIC_COUNT; i++) {
         if (!moves(&s->traffic[i])) continue;
         fprintf(file, "  %-20s", s->traffic[i].name);
@@ -53,7 +54,8 @@ static void print_waits(FILE *file, const struct profile *profile, const struct 
     for (uint32_t i = 0; i < profile->code_count; i++) {
         const struct insn_counts *c = &profile->counts[i];
         if (c->waits == 0) continue;
-        if (!any) fprintf(file, "\nwaits                  times        steps  (simulated steps, no time of a device)\n");
+        if (!any)
+            fprintf(file, "\nwaits                  times        steps  (simulated steps, no time of a device)\n");
         any = true;
         char text[STATEMENT_BYTES];
         statement_text(grid->module, i, text, sizeof text);
@@ -61,10 +63,12 @@ static void print_waits(FILE *file, const struct profile *profile, const struct 
     }
 }
 
-static void print_banks(FILE *file, const struct profile *profile, const struct profile_summary *s, const struct grid *grid)
+static void print_banks(FILE *file, const struct profile *profile, const struct profile_summary *s,
+                        const struct grid *grid)
 {
     if (s->ideal == 0) return;
-    fprintf(file, "\nbanks of shared memory: %llu wavefronts, %llu without conflicts\n", (number)s->wavefronts, (number)s->ideal);
+    fprintf(file, "\nbanks of shared memory: %llu wavefronts, %llu without conflicts\n", (number)s->wavefronts,
+            (number)s->ideal);
     for (uint32_t i = 0; i < profile->code_count; i++) {
         const struct insn_counts *c = &profile->counts[i];
         if (c->wavefronts <= c->ideal) continue;
@@ -83,7 +87,8 @@ static void print_times(FILE *file, const struct profile_summary *s, const struc
         return;
     }
     fprintf(file,
-            "\nestimate of the time that each engine would need on an %s, from published rates: %u of %u SMs at %.2f GHz\n"
+            "\nestimate of the time that each engine would need on an %s, from published rates: %u of %u SMs at %.2f "
+            "GHz\n"
             "  (PTX instructions; ptxas makes other ones of them.  Nothing of this was measured.)\n",
             r->card, s->sms, r->sms, r->clock_hz / 1e9);
     for (uint32_t i = 0; i < s->times; i++) {
@@ -98,10 +103,12 @@ static void print_text(const struct profile *profile, const struct profile_summa
 {
     FILE *file = profile->file;
     const struct launch *l = grid->launch;
-    fprintf(file, "profile of launch %llu: kernel %s, grid %ux%ux%u, block %ux%ux%u, cluster %ux%ux%u, %s: %llu steps%s\n",
-            (number)grid->id, grid->function->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
-            grid->cluster_extent[0], grid->cluster_extent[1], grid->cluster_extent[2], grid->machine->device->name,
-            (number)grid->steps, grid->reported ? ", ended by a report" : "");
+    fprintf(file,
+            "profile of launch %llu: kernel %s, grid %ux%ux%u, block %ux%ux%u, cluster %ux%ux%u, %s: %llu "
+            "steps%s\n",
+            (number)grid->id, grid->function->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+            l->block[2], grid->cluster_extent[0], grid->cluster_extent[1], grid->cluster_extent[2],
+            grid->machine->device->name, (number)grid->steps, grid->reported ? ", ended by a report" : "");
     print_kinds(file, s);
     print_bytes(file, s);
     print_products(file, s);
@@ -134,7 +141,8 @@ static void json_lines(FILE *file, const struct profile *profile, const struct g
         statement_text(grid->module, i, text, sizeof text);
         fprintf(file, "%s{\"line\":%u,\"text\":", between, grid->code[i].line);
         json_text(file, text);
-        fprintf(file, ",\"waits\":%llu,\"steps_waited\":%llu,\"wavefronts\":%llu,\"wavefronts_without_conflicts\":%llu}",
+        fprintf(file,
+                ",\"waits\":%llu,\"steps_waited\":%llu,\"wavefronts\":%llu,\"wavefronts_without_conflicts\":%llu}",
                 (number)c->waits, (number)c->waited, (number)c->wavefronts, (number)c->ideal);
         between = ",";
     }
@@ -155,7 +163,8 @@ static void json_bytes(FILE *file, const struct profile_summary *s)
     for (int i = 0; i < TRAFFIC_COUNT; i++) {
         if (!moves(&s->traffic[i])) continue;
         fprintf(file, "%s{\"engine\":\"%s\"", between, s->traffic[i].name);
-        for (int p = 0; p < PROFILE_PLACES; p++) fprintf(file, ",\"%s\":%llu", place_names[p], (number)s->traffic[i].bytes[p]);
+        for (int p = 0; p < PROFILE_PLACES; p++)
+            fprintf(file, ",\"%s\":%llu", place_names[p], (number)s->traffic[i].bytes[p]);
         fprintf(file, "}");
         between = ",";
     }
@@ -164,8 +173,9 @@ static void json_bytes(FILE *file, const struct profile_summary *s)
 static void json_products(FILE *file, const struct profile_summary *s)
 {
     for (uint32_t i = 0; i < s->products; i++)
-        fprintf(file, "%s{\"name\":\"%s\",\"type\":\"%s\",\"instructions\":%llu,\"operations\":%llu}", i == 0 ? "" : ",",
-                s->product[i].name, s->product[i].type, (number)s->product[i].instructions, (number)s->product[i].operations);
+        fprintf(file, "%s{\"name\":\"%s\",\"type\":\"%s\",\"instructions\":%llu,\"operations\":%llu}",
+                i == 0 ? "" : ",", s->product[i].name, s->product[i].type, (number)s->product[i].instructions,
+                (number)s->product[i].operations);
 }
 
 static void json_times(FILE *file, const struct profile_summary *s)
@@ -182,7 +192,8 @@ static void print_json(const struct profile *profile, const struct profile_summa
     fprintf(file, "{\"launch\":%llu,\"kernel\":", (number)grid->id);
     json_text(file, grid->function->name);
     fprintf(file,
-            ",\"device\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"cluster\":[%u,%u,%u],\"steps\":%llu,\"reported\":%s",
+            ",\"device\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"cluster\":[%u,%u,%u],\"steps\":%llu,"
+            "\"reported\":%s",
             grid->machine->device->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
             grid->cluster_extent[0], grid->cluster_extent[1], grid->cluster_extent[2], (number)grid->steps,
             grid->reported ? "true" : "false");

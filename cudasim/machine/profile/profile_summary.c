@@ -73,7 +73,8 @@ static const char *type_of_a(const char *words)
     return "";
 }
 
-static void add_product(struct profile_summary *s, const struct grid *grid, uint32_t pc, const struct insn_counts *counts)
+static void add_product(struct profile_summary *s, const struct grid *grid, uint32_t pc,
+                        const struct insn_counts *counts)
 {
     const char *pattern = grid->code[pc].row->pattern;
     const bool warpgroup = strncmp(pattern, "wgmma.mma_async", 15) == 0;
@@ -126,9 +127,10 @@ static enum rate_engine pipe_of(const struct insn *in)
 {
     static const char *const arithmetic[] = { "add", "sub",  "mul",  "mad",  "fma",      "min",   "max", "neg", "abs",
                                               "set", "setp", "selp", "slct", "copysign", "testp", "div", "rem", NULL };
-    static const char *const integer[] = { "and",  "or",   "xor",   "not",  "cnot", "lop3", "shl",   "shr", "shf",   "prmt",
-                                           "bfe",  "bfi",  "bfind", "brev", "clz",  "popc", "fns",   "sad", "mul24", "mad24",
-                                           "dp4a", "dp2a", "addc",  "subc", "madc", "bmsk", "szext", NULL };
+    static const char *const integer[] = { "and",  "or",   "xor",  "not",  "cnot",  "lop3",  "shl",
+                                           "shr",  "shf",  "prmt", "bfe",  "bfi",   "bfind", "brev",
+                                           "clz",  "popc", "fns",  "sad",  "mul24", "mad24", "dp4a",
+                                           "dp2a", "addc", "subc", "madc", "bmsk",  "szext", NULL };
     static const char *const special[] = { "ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", NULL };
     const char *name = in->row->pattern;
     const size_t length = strcspn(name, ".{($");
@@ -147,7 +149,8 @@ static void add_time(struct profile_summary *s, const struct rate *rate, double 
 {
     if (seconds > 0)
         s->time[s->times++] =
-            (struct profile_time){ .engine = rate->engine, .source = rate->source, .cycles = cycles, .seconds = seconds };
+            (struct profile_time){ .engine = rate->engine, .source = rate->source, .cycles = cycles,
+                                   .seconds = seconds };
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -170,7 +173,8 @@ static void estimate(struct profile_summary *s, const struct profile *profile, c
         if (pipe != RATE_ISSUE) threads[pipe] += (double)c->warps * LANES;
         threads[RATE_ISSUE] += (double)c->warps * LANES;
         memory += (double)(c->bytes[GLOBAL_READ] + c->bytes[GLOBAL_WRITTEN]);
-        shared += c->wavefronts != 0 ? 128 * (double)c->wavefronts : (double)(c->bytes[SHARED_READ] + c->bytes[SHARED_WRITTEN]);
+        shared += c->wavefronts != 0 ? 128 * (double)c->wavefronts
+                                     : (double)(c->bytes[SHARED_READ] + c->bytes[SHARED_WRITTEN]);
     }
     threads[RATE_SHARED] = shared;
     for (uint32_t i = 0; i < s->products; i++) {

@@ -45,6 +45,7 @@ const struct device_rates *rates_of(const char *device)
 double rate_of_products(const char *device, const char *type)
 {
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        if (strcmp(products[i].device, device) == 0 && strcmp(products[i].type, type) == 0) return products[i].operations;
+        if (strcmp(products[i].device, device) == 0 && strcmp(products[i].type, type) == 0)
+            return products[i].operations;
     return 0;
 }

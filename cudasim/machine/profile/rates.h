@@ -5,8 +5,18 @@
 #include <stdint.h>
 
 enum rate_engine {
-    RATE_ISSUE, RATE_FP32, RATE_FP64, RATE_INTEGER, RATE_CONVERSION, RATE_SPECIAL, RATE_SHUFFLE, RATE_REDUX, RATE_SHARED,
-    RATE_TENSOR, RATE_MEMORY, RATE_COUNT
+    RATE_ISSUE,
+    RATE_FP32,
+    RATE_FP64,
+    RATE_INTEGER,
+    RATE_CONVERSION,
+    RATE_SPECIAL,
+    RATE_SHUFFLE,
+    RATE_REDUX,
+    RATE_SHARED,
+    RATE_TENSOR,
+    RATE_MEMORY,
+    RATE_COUNT
 };
 
 struct rate { const char *engine; double per_clock; const char *source; };    /* per SM: threads, or bytes */

@@ -47,7 +47,8 @@ static bool read_cta(const char *text, struct trace_filter *filter)
     return false;
 }
 
-const char *trace_filter_read(struct trace_filter *filter, const char *cta, const char *warps, const char *lines, const char *lane)
+const char *trace_filter_read(struct trace_filter *filter, const char *cta, const char *warps, const char *lines,
+                              const char *lane)
 {
     char *end;
     if (cta != NULL && !read_cta(cta, filter)) return cta;
@@ -60,7 +61,8 @@ const char *trace_filter_read(struct trace_filter *filter, const char *cta, cons
 static bool wanted(const struct trace *trace, const struct warp *w, const struct insn *in)
 {
     const struct trace_filter *f = &trace->filter;
-    if (w->index < f->first_warp || w->index > f->last_warp || in->line < f->first_line || in->line > f->last_line) return false;
+    if (w->index < f->first_warp || w->index > f->last_warp || in->line < f->first_line || in->line > f->last_line)
+        return false;
     return !f->one_cta || memcmp(f->cta, w->cta->id, sizeof f->cta) == 0;
 }
 
@@ -84,7 +86,8 @@ bool trace_open_grid(struct trace *trace, const struct grid *grid)
 {
     trace->text = calloc(grid->module->code_count + 1, sizeof *trace->text);
     if (trace->text == NULL) return false;
-    fprintf(trace->file, "# launch %llu, kernel %s.  step, CTA, warp, lanes, PTX line, statement -> its results in lane %u\n",
+    fprintf(trace->file, "# launch %llu, kernel %s.  step, CTA, warp, lanes, PTX line, statement -> its results in "
+                         "lane %u\n",
             (unsigned long long)grid->id, grid->function->name, trace->filter.lane);
     return true;
 }
@@ -93,7 +96,8 @@ void trace_close_grid(struct trace *trace, const struct grid *grid)
 {
     free(trace->text);
     trace->text = NULL;
-    fprintf(trace->file, "# launch %llu ends%s\n", (unsigned long long)grid->id, grid->reported ? " with a report" : "");
+    fprintf(trace->file, "# launch %llu ends%s\n", (unsigned long long)grid->id,
+            grid->reported ? " with a report" : "");
     fflush(trace->file);
 }
 
@@ -107,7 +111,8 @@ static const char *text_of(struct trace *trace, const struct grid *grid, const s
 static void place(const struct trace *trace, const struct warp *w)
 {
     const uint32_t *id = w->cta->id;
-    fprintf(trace->file, "%8llu (%u,%u,%u) %2u", (unsigned long long)w->cta->cluster->now, id[0], id[1], id[2], w->index);
+    fprintf(trace->file, "%8llu (%u,%u,%u) %2u", (unsigned long long)w->cta->cluster->now, id[0], id[1], id[2],
+            w->index);
 }
 
 /* ---- results ---- */
@@ -139,10 +144,12 @@ static void print_register(FILE *file, enum ptx_type type, const uint64_t *row, 
     }
 }
 
-static void print_operand(FILE *file, const struct warp *w, const struct insn *in, const struct operand *o, uint32_t lane)
+static void print_operand(FILE *file, const struct warp *w, const struct insn *in, const struct operand *o,
+                          uint32_t lane)
 {
     if (o->kind == OPERAND_REGISTER) print_register(file, shown_type(in, o), register_row(w, o->slot), lane);
-    for (uint32_t i = 0; o->kind == OPERAND_VECTOR && i < o->count; i++) print_operand(file, w, in, &o->element[i], lane);
+    for (uint32_t i = 0; o->kind == OPERAND_VECTOR && i < o->count; i++)
+        print_operand(file, w, in, &o->element[i], lane);
 }
 
 /* The operands that the row marks d or P. */
@@ -182,8 +189,9 @@ void trace_operation(struct trace *trace, const struct agent_operation *operatio
     if (!wanted(trace, operation->warp, operation->in)) return;
     place(trace, operation->warp);
     fprintf(trace->file, "  lane %2u %5u  %s  operation %llu (%s) %s", operation->lane, operation->in->line,
-            text_of(trace, operation->cluster->grid, operation->in), (unsigned long long)operation->serial, operation->kind->name,
-            what);
-    if (operation->due > operation->cluster->now) fprintf(trace->file, ", is due at step %llu", (unsigned long long)operation->due);
+            text_of(trace, operation->cluster->grid, operation->in), (unsigned long long)operation->serial,
+            operation->kind->name, what);
+    if (operation->due > operation->cluster->now)
+        fprintf(trace->file, ", is due at step %llu", (unsigned long long)operation->due);
     fputc('\n', trace->file);
 }

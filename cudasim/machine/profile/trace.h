@@ -1,4 +1,5 @@
-/* A trace: one line for each warp instruction that was executed, and for each asynchronous operation that begins or completes. */
+/* A trace: one line for each warp instruction that was executed, and for each asynchronous operation that begins or
+ * completes. */
 #ifndef CUDASIM_MACHINE_PROFILE_TRACE_H
 #define CUDASIM_MACHINE_PROFILE_TRACE_H
 
@@ -15,8 +16,10 @@ struct trace_filter {
 };
 extern const struct trace_filter trace_everything;
 
-/* Reads "1" or "1,2,3"; "4" or "4-7"; the same; "0" to "31".  NULL leaves the field.  Returns NULL, or the text that is wrong. */
-const char *trace_filter_read(struct trace_filter *filter, const char *cta, const char *warps, const char *lines, const char *lane);
+/* Reads "1" or "1,2,3"; "4" or "4-7"; the same; "0" to "31".  NULL leaves the field.  Returns NULL, or the text that is
+ * wrong. */
+const char *trace_filter_read(struct trace_filter *filter, const char *cta, const char *warps, const char *lines,
+                              const char *lane);
 
 struct trace;
 /* The file stays the caller's.  NULL: no memory. */

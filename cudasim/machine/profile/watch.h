@@ -1,4 +1,5 @@
-/* Who watches the steps of a grid: trace.c and profile.c.  Where nobody does, the loop over steps has nothing of it (warp.c). */
+/* Who watches the steps of a grid: trace.c and profile.c.  Where nobody does, the loop over steps has nothing of it
+ * (warp.c). */
 #ifndef CUDASIM_MACHINE_PROFILE_WATCH_H
 #define CUDASIM_MACHINE_PROFILE_WATCH_H
 

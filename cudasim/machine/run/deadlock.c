@@ -30,20 +30,21 @@ static void add_tensor_memory(struct report_text *t, const struct cta *cta, cons
             last = holder == NULL ? c + 1 : last;
             continue;
         }
-        report_add(t, ", while CTA (%u,%u,%u) holds columns %u to %u", holder->id[0], holder->id[1], holder->id[2], last, c);
+        report_add(t, ", while CTA (%u,%u,%u) holds columns %u to %u", holder->id[0], holder->id[1], holder->id[2],
+                   last, c);
         last = c + 1;
     }
     if (sm->permit != NULL && sm->permit != cta)
-        report_add(t, ", while CTA (%u,%u,%u) has not executed tcgen05.relinquish_alloc_permit", sm->permit->id[0], sm->permit->id[1],
-            sm->permit->id[2]);
+        report_add(t, ", while CTA (%u,%u,%u) has not executed tcgen05.relinquish_alloc_permit", sm->permit->id[0],
+                   sm->permit->id[1], sm->permit->id[2]);
     report_add(t, ",");
 }
 
 static void add_waiting(struct report_text *t, const struct grid *grid, const struct warp *w, const struct group *g)
 {
     const struct insn *in = &grid->code[g->pc];
-    report_add(t, "  CTA (%u,%u,%u) warp %u lanes 0x%08x wait for %s", w->cta->id[0], w->cta->id[1], w->cta->id[2], w->index, g->lanes,
-        g->blocked ? wait_name(g->wait.kind) : "nothing: they run without end");
+    report_add(t, "  CTA (%u,%u,%u) warp %u lanes 0x%08x wait for %s", w->cta->id[0], w->cta->id[1], w->cta->id[2],
+               w->index, g->lanes, g->blocked ? wait_name(g->wait.kind) : "nothing: they run without end");
     if (g->blocked && g->wait.kind == WAIT_BARRIER) report_add(t, " %llu", (unsigned long long)g->wait.object);
     if (g->blocked && g->wait.kind == WAIT_MBARRIER)
         add_mbarrier(t, w->cta, (uint32_t)g->wait.object, (uint32_t)g->wait.detail);
@@ -58,7 +59,8 @@ static void add_waiting(struct report_text *t, const struct grid *grid, const st
     report_add(t, "\n");
 }
 
-/* Who waits for what.  Lanes that wait for the rest of their warp while the rest cannot come are divergence, not deadlock. */
+/* Who waits for what.  Lanes that wait for the rest of their warp while the rest cannot come are divergence, not
+ * deadlock. */
 void report_deadlock(struct cluster *c)
 {
     struct grid *grid = c->grid;
@@ -81,10 +83,11 @@ void report_deadlock(struct cluster *c)
                 r->warp = j;
             }
     snprintf(r->sentence, sizeof r->sentence, "%s",
-             r->code == REPORT_DEADLOCK ? "nothing in the cluster can go on"
-                                        : "lanes wait at an instruction that the other lanes of their warp do not reach");
-    report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n", report_code_name(r->code), r->sentence,
-        r->kernel, r->cta[0], r->cta[1], r->cta[2]);
+             r->code == REPORT_DEADLOCK
+                 ? "nothing in the cluster can go on"
+                 : "lanes wait at an instruction that the other lanes of their warp do not reach");
+    report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n",
+               report_code_name(r->code), r->sentence, r->kernel, r->cta[0], r->cta[1], r->cta[2]);
     for (uint32_t i = 0; i < c->ctas; i++)
         for (uint32_t j = 0; j < c->cta[i].warps; j++)
             for (uint32_t k = 0; k < c->cta[i].warp[j].group_count; k++)

@@ -67,7 +67,8 @@ bool image_open(struct image *image, struct machine *machine, const struct modul
             return false;
         }
         image->address[i] = base;
-        machine->memory.allocation[machine->memory.count - 1].read_only = v->space == SPACE_CONST;   /* the newest is the last */
+        /* the newest is the last */
+        machine->memory.allocation[machine->memory.count - 1].read_only = v->space == SPACE_CONST;
         if (v->initial != NULL) memcpy(global_host(&machine->memory, base, v->bytes), v->initial, v->bytes);
     }
     for (uint32_t i = 0; i < module->variable_count; i++) relocate(image, machine, module->variables[i]);
@@ -89,7 +90,8 @@ static bool open_cta(struct cta *cta, struct cluster *c, uint32_t rank)
     const struct grid *grid = c->grid;
     const uint32_t *extent = grid->cluster_extent;
     const uint32_t in_cluster[3] = { rank % extent[0], rank / extent[0] % extent[1], rank / (extent[0] * extent[1]) };
-    *cta = (struct cta){ .cluster = c, .rank = rank, .shared_base = rank << SHARED_RANK_SHIFT, .shared_bytes = grid->shared_bytes,
+    *cta = (struct cta){ .cluster = c, .rank = rank, .shared_base = rank << SHARED_RANK_SHIFT,
+                         .shared_bytes = grid->shared_bytes,
                          .threads = grid->threads_per_cta };
     for (int i = 0; i < 3; i++) cta->id[i] = c->id[i] * extent[i] + in_cluster[i];
     cta->live_threads = cta->threads;
@@ -156,7 +158,8 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
     c->index = (uint32_t)index;
     cluster_place(grid, index, c->id);
     c->ctas = c->live_ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
-    c->random = grid->machine->options.seed * UINT64_C(0x2545f4914f6cdd1d) + index * UINT64_C(0x9e3779b97f4a7c15) + grid->id;
+    c->random =
+        grid->machine->options.seed * UINT64_C(0x2545f4914f6cdd1d) + index * UINT64_C(0x9e3779b97f4a7c15) + grid->id;
     c->next_due = UINT64_MAX;
     c->events = 1;
     c->cta = calloc(c->ctas, sizeof *c->cta);
@@ -189,8 +192,8 @@ static uint64_t worker_random(struct worker *worker)
     return worker->random >> 33;
 }
 
-/* How many clusters may be resident now.  Those that have not started can be cancelled by others: under the schedule `earliest` as
- * few as possible, under `latest` all but the first, at random anything. */
+/* How many clusters may be resident now.  Those that have not started can be cancelled by others: under the schedule
+ * `earliest` as few as possible, under `latest` all but the first, at random anything. */
 static uint32_t residency(struct worker *worker)
 {
     const struct grid *grid = worker->grid;
@@ -201,7 +204,9 @@ static uint32_t residency(struct worker *worker)
     default: break;
     }
     const uint64_t how = worker_random(worker) % 4;
-    return how == 0 ? worker->resident_limit : how == 1 ? 1 : 1 + (uint32_t)(worker_random(worker) % worker->resident_limit);
+    return how == 0   ? worker->resident_limit
+           : how == 1 ? 1
+                      : 1 + (uint32_t)(worker_random(worker) % worker->resident_limit);
 }
 
 /* The hardware spreads CTAs over its SMs; which of them meet on one is nobody's promise. */
@@ -334,7 +339,8 @@ static bool run_clusters(struct grid *grid)
     return ok && started != 0;
 }
 
-/* Shared variables: static ones first, as ptxas places them behind the reserved bytes, then the dynamic ones, which overlap. */
+/* Shared variables: static ones first, as ptxas places them behind the reserved bytes, then the dynamic ones, which
+ * overlap. */
 static void place_shared(struct grid *grid)
 {
     const struct function *f = grid->function;
@@ -348,7 +354,8 @@ static void place_shared(struct grid *grid)
     }
     uint64_t dynamic = at;
     for (uint32_t i = 0; i < f->shared_count; i++)
-        if (f->shared[i]->bytes == 0) dynamic = (dynamic + f->shared[i]->align - 1) / f->shared[i]->align * f->shared[i]->align;
+        if (f->shared[i]->bytes == 0)
+            dynamic = (dynamic + f->shared[i]->align - 1) / f->shared[i]->align * f->shared[i]->align;
     for (uint32_t i = 0; i < f->shared_count; i++)
         if (f->shared[i]->bytes == 0) grid->symbol[f->shared[i]->index] = dynamic;
     grid->shared_bytes = (uint32_t)(dynamic + grid->launch->dynamic_shared);
@@ -357,7 +364,8 @@ static void place_shared(struct grid *grid)
 static struct report no_memory(const struct launch *launch)
 {
     return (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE,
-                            .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
+                            .sentence = "no host memory for the grid",
+                            .text = "cudasim: no host memory for the grid\n" };
 }
 
 bool grid_run(struct machine *machine, const struct launch *launch, struct report *report)

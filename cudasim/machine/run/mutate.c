@@ -86,7 +86,9 @@ static uint64_t results(const struct row *row)
 
 void mutation_apply(struct module *module, uint32_t pc)
 {
-    static const struct row removed = { "removed", NULL, "", 10, "", DEMANDS_NOTHING, op_removed, NULL, "none: it was removed" };
+    static const struct row removed = { "removed",  NULL, "",
+                                        10,         "",   DEMANDS_NOTHING,
+                                        op_removed, NULL, "none: it was removed" };
     struct insn *in = &module->code[pc];
     in->detail = results(in->row);
     in->row = &removed;
@@ -109,7 +111,8 @@ bool mutation_find(const struct module *module, const char *name, uint32_t *pc)
     for (uint32_t i = 0; i < module->code_count; i++) {
         char here[MUTATION_NAME_BYTES];
         mutation_name(module, i, here, sizeof here);
-        if (strcmp(here, name) != 0 || !mutation_possible(module, i)) continue;      /* which looks for the text of the line */
+        /* which looks for the text of the line */
+        if (strcmp(here, name) != 0 || !mutation_possible(module, i)) continue;
         *pc = i;
         return true;
     }

@@ -6,8 +6,8 @@
 
 enum { MUTATION_NAME_BYTES = 256 };
 
-/* Whether the instruction is a fence, a wait, an arrive, a commit, an expect_tx or a barrier.  Barriers that reduce are not:
- * nothing neutral can stand for their result. */
+/* Whether the instruction is a fence, a wait, an arrive, a commit, an expect_tx or a barrier.  Barriers that reduce are
+ * not: nothing neutral can stand for their result. */
 bool mutation_possible(const struct module *module, uint32_t pc);
 /* The instruction does nothing from now on: its predicates become true, its other results 0. */
 void mutation_apply(struct module *module, uint32_t pc);

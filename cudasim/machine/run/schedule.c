@@ -17,8 +17,8 @@ static struct warp *warp_at(struct cluster *c, uint32_t number)
     return &c->cta[cta].warp[number];
 }
 
-/* Where all warps go on at about the same pace, none is ever far ahead.  Two seeds of three favour some: the warp, or the CTA, of
- * the highest rank runs as long as it can; for some turns, then the ranks are others. */
+/* Where all warps go on at about the same pace, none is ever far ahead.  Two seeds of three favour some: the warp, or
+ * the CTA, of the highest rank runs as long as it can; for some turns, then the ranks are others. */
 static uint64_t rank_of(const struct cluster *c, const struct warp *w, uint32_t number, bool whole_ctas)
 {
     return random_mixed(c->favour + (whole_ctas ? w->cta->rank : number)) | 1;
@@ -99,8 +99,8 @@ static void set_idle(struct cluster *c, bool idle)
     else atomic_fetch_sub(&c->grid->idle, 1);
 }
 
-/* Every cluster that has begun has ended or is idle: none will write what another looks for.  Others may be between two looks on
- * their host threads: they get some milliseconds. */
+/* Every cluster that has begun has ended or is idle: none will write what another looks for.  Others may be between two
+ * looks on their host threads: they get some milliseconds. */
 static bool all_idle(const struct grid *grid)
 {
     const uint64_t next = atomic_load(&grid->next_cluster), begun = next < grid->clusters ? next : grid->clusters;
@@ -109,8 +109,8 @@ static bool all_idle(const struct grid *grid)
     return true;
 }
 
-/* Waits that time ends (mbarrier.try_wait) hide a deadlock: the threads look in vain, again and again.  Called when nothing can run
- * before a timeout; true when nothing has happened for many rounds, in all of the grid. */
+/* Waits that time ends (mbarrier.try_wait) hide a deadlock: the threads look in vain, again and again.  Called when
+ * nothing can run before a timeout; true when nothing has happened for many rounds, in all of the grid. */
 static bool is_idle(struct cluster *c, bool sleeps)
 {
     enum { ROUNDS = 1000, ROUNDS_OF_SLEEP = 100000, ROUNDS_TOGETHER = 500 };
@@ -126,8 +126,8 @@ static bool is_idle(struct cluster *c, bool sleeps)
     return c->idle_rounds > most + (c->grid->clusters == 1 ? 0 : ROUNDS_TOGETHER);
 }
 
-/* Nothing can run: time passes until something can.  False: nothing ever will.  The schedule `latest` lets threads sleep out first;
- * those that look again and again it makes wait for an operation. */
+/* Nothing can run: time passes until something can.  False: nothing ever will.  The schedule `latest` lets threads
+ * sleep out first; those that look again and again it makes wait for an operation. */
 static bool pass_time(struct cluster *c)
 {
     const bool latest = c->grid->machine->options.schedule == SCHEDULE_LATEST;

@@ -1,4 +1,5 @@
-/* One launch under several schedules.  Each begins with the memory that the launch found; each must leave the same bytes. */
+/* One launch under several schedules.  Each begins with the memory that the launch found; each must leave the same
+ * bytes. */
 #include "schedules.h"
 #include "launch.h"
 #include "machine/core/report.h"
@@ -92,7 +93,8 @@ static bool differs(const struct snapshot *s, const struct global_memory *memory
         uint64_t at = 0;
         while (s->bytes[i][at] == a->host[at]) at++;
         const uint64_t shown = at & ~UINT64_C(3);
-        *d = (struct difference){ .allocation = i, .offset = at, .bytes = a->bytes - shown < 4 ? (uint32_t)(a->bytes - shown) : 4 };
+        *d = (struct difference){ .allocation = i, .offset = at,
+                                  .bytes = a->bytes - shown < 4 ? (uint32_t)(a->bytes - shown) : 4 };
         memcpy(d->first, s->bytes[i] + shown, d->bytes);
         memcpy(d->second, a->host + shown, d->bytes);
         return true;
@@ -127,20 +129,22 @@ static void hexadecimal(char text[32], const uint8_t *bytes, uint32_t count)
 }
 
 /* Where memory differs and how each of the two is run again. */
-static void describe(struct report *report, const struct machine *machine, const struct launch *launch, const struct difference *d,
-                     const struct repetition *first, const struct repetition *second)
+static void describe(struct report *report, const struct machine *machine, const struct launch *launch,
+                     const struct difference *d, const struct repetition *first, const struct repetition *second)
 {
     const struct allocation *a = &machine->memory.allocation[d->allocation];
     char one[32], other[32];
     hexadecimal(one, d->first, d->bytes);
     hexadecimal(other, d->second, d->bytes);
-    *report = (struct report){ .code = REPORT_SCHEDULES, .kernel = launch->function->name, .lane = NO_LANE, .section = "" };
+    *report = (struct report){ .code = REPORT_SCHEDULES, .kernel = launch->function->name, .lane = NO_LANE,
+                               .section = "" };
     snprintf(report->sentence, sizeof report->sentence,
-             "leaves other bytes under another schedule: the first at offset %llu of the %llu bytes allocated at 0x%llx%s%s; "
-             "from offset %llu: %s (%s), %s (%s)",
+             "leaves other bytes under another schedule: the first at offset %llu of the %llu bytes allocated at "
+             "0x%llx%s%s; from offset %llu: %s (%s), %s (%s)",
              (unsigned long long)d->offset, (unsigned long long)a->bytes, (unsigned long long)a->base,
-             a->name == NULL ? "" : " for ", a->name == NULL ? "" : a->name, (unsigned long long)(d->offset & ~UINT64_C(3)), one,
-             schedule_name(first->schedule), other, schedule_name(second->schedule));
+             a->name == NULL ? "" : " for ", a->name == NULL ? "" : a->name,
+             (unsigned long long)(d->offset & ~UINT64_C(3)), one, schedule_name(first->schedule), other,
+             schedule_name(second->schedule));
     snprintf(report->text, sizeof report->text, "cudasim: %s\n  what     %s\n  where    kernel %s\n",
              report_code_name(REPORT_SCHEDULES), report->sentence, report->kernel);
 }
@@ -151,7 +155,8 @@ static bool no_memory(const struct launch *launch, struct report *report)
                                .kernel = launch->function->name,
                                .lane = NO_LANE,
                                .sentence = "no host memory for a copy of global memory: CUDASIM_SCHEDULES needs two",
-                               .text = "cudasim: no host memory for a copy of global memory: CUDASIM_SCHEDULES needs two\n" };
+                               .text = "cudasim: no host memory for a copy of global memory: CUDASIM_SCHEDULES needs "
+                                       "two\n" };
     return false;
 }
 
@@ -184,10 +189,10 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
     return ok;
 }
 
-/* Host threads run at their own pace, which no seed holds.  A difference that several of them found is looked for on one, whose
- * report can be repeated; if all schedules agree there, the report says so. */
-static void make_repeatable(struct machine *machine, const struct launch *launch, const struct snapshot *before, uint64_t seed,
-                            struct report *report)
+/* Host threads run at their own pace, which no seed holds.  A difference that several of them found is looked for on
+ * one, whose report can be repeated; if all schedules agree there, the report says so. */
+static void make_repeatable(struct machine *machine, const struct launch *launch, const struct snapshot *before,
+                            uint64_t seed, struct report *report)
 {
     struct report *alone = calloc(1, sizeof *alone);
     machine->options.threads = 1;
@@ -196,7 +201,8 @@ static void make_repeatable(struct machine *machine, const struct launch *launch
     } else {
         char *repeat = strstr(report->text, "  repeat ");
         snprintf(repeat, sizeof report->text - (size_t)(repeat - report->text),
-                 "  repeat   no seed does: the pace of the host threads decided; with CUDASIM_THREADS=1 all schedules agree\n");
+                 "  repeat   no seed does: the pace of the host threads decided; with CUDASIM_THREADS=1 all schedules "
+                 "agree\n");
     }
     free(alone);
 }

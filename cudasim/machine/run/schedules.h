@@ -4,8 +4,9 @@
 
 #include "machine/core/machine.h"
 
-/* Runs a grid to its end, under options.schedules schedules if those are more than one: always-earliest, always-latest, then random
- * ones.  Every one begins with the same memory and must leave the same bytes.  Returns false and fills *report if it faulted. */
+/* Runs a grid to its end, under options.schedules schedules if those are more than one: always-earliest, always-latest,
+ * then random ones.  Every one begins with the same memory and must leave the same bytes.  Returns false and fills
+ * *report if it faulted. */
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report);
 const char *schedule_name(enum schedule schedule);
 

@@ -16,10 +16,11 @@
 #include <sys/mman.h>
 
 /* ThreadSanitizer does not see that mremap moves memory to where another thread's was. */
-enum { FAIR_STEPS = 1024, PAGED_BYTES = THREAD_SANITIZER ? 1 << 30 : 128 * 1024, MAX_LOCAL_BYTES = 512 * 1024, MAX_DEPTH = 4096 };
+enum { FAIR_STEPS = 1024, PAGED_BYTES = THREAD_SANITIZER ? 1 << 30 : 128 * 1024, MAX_LOCAL_BYTES = 512 * 1024,
+       MAX_DEPTH = 4096 };
 
-/* A kernel has thousands of registers, of which a run touches those of the branches that it takes: pages that come zeroed when they
- * are touched cost less than memory that has to be cleared. */
+/* A kernel has thousands of registers, of which a run touches those of the branches that it takes: pages that come
+ * zeroed when they are touched cost less than memory that has to be cleared. */
 static size_t bytes_of_rows(uint64_t rows) { return rows * LANES * sizeof(uint64_t); }
 
 static void free_registers(uint64_t *registers, uint64_t rows)
@@ -119,7 +120,8 @@ static void remove_group(struct warp *w, struct group *g)
 
 static bool same_place(const struct group *a, const struct group *b)
 {
-    return a->pc == b->pc && a->base == b->base && a->depth == b->depth && a->local == b->local && a->stage == 0 && b->stage == 0;
+    return a->pc == b->pc && a->base == b->base && a->depth == b->depth && a->local == b->local && a->stage == 0
+           && b->stage == 0;
 }
 
 /* Groups that have come to the same place are one again; one that waited for the others to come looks again. */
@@ -153,7 +155,8 @@ bool warp_can_run(const struct warp *w)
     return false;
 }
 
-/* The lowest program counter runs, so that lanes meet again behind a branch; now and then the one that has waited longest. */
+/* The lowest program counter runs, so that lanes meet again behind a branch; now and then the one that has waited
+ * longest. */
 bool warp_choose(struct warp *w)
 {
     const uint64_t now = w->cta->cluster->now;
@@ -268,7 +271,8 @@ trap warp_call(struct warp *w, const struct insn *in, uint32_t lanes, const stru
     struct group *g = w->group;
     const struct function *caller = ptx_function_at(w->cta->cluster->grid->module, g->pc);
     if (!deeper(w, g->depth))
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "calls are nested deeper than %d", MAX_DEPTH);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "calls are nested deeper than %d",
+                          MAX_DEPTH);
     const struct call_frame here = { .return_pc = g->pc + 1, .base = g->base, .local = g->local };
     FOR_LANES(l, lanes) w->calls[g->depth][l] = here;
     const uint64_t align = f->local_align;
@@ -279,7 +283,8 @@ trap warp_call(struct warp *w, const struct insn *in, uint32_t lanes, const stru
     g->stage = 0;
     if (!enter(w, f, lanes))
         return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES,
-                          "the stack of %s does not fit: %d bytes of local memory are the limit", f->name, MAX_LOCAL_BYTES);
+                          "the stack of %s does not fit: %d bytes of local memory are the limit", f->name,
+                          MAX_LOCAL_BYTES);
     for (uint32_t i = 0; i < f->parameter_count; i++)
         pass(w, lanes, &arguments->element[i], here.base, here.local, f->parameters[i], g->base, g->local, true);
     return TRAP_JUMP;
@@ -322,7 +327,8 @@ trap warp_exit(struct warp *w, uint32_t lanes)
     w->group->pc++;
     cta->live_threads -= (uint32_t)__builtin_popcount(lanes);
     if (w->group->lanes == 0) remove_group(w, w->group);
-    if (cta->live_threads == 0 && (tensor_cta_ends(w, in) == TRAP_FAULT || tma_cta_ends(cta) == TRAP_FAULT)) return TRAP_FAULT;
+    if (cta->live_threads == 0 && (tensor_cta_ends(w, in) == TRAP_FAULT || tma_cta_ends(cta) == TRAP_FAULT))
+        return TRAP_FAULT;
     if (cta->live_threads == 0) cta->cluster->live_ctas--;
     cluster_event(cta->cluster);
     return TRAP_JUMP;
@@ -336,14 +342,15 @@ static trap demand(struct warp *w, const struct insn *in, uint32_t lanes)
     if (lanes != g->lanes)
         return warp_fault(
             w, in, (uint32_t)__builtin_ctz(lanes), REPORT_DIVERGENCE,
-            "its guard lets only some lanes of the warp (0x%08x of 0x%08x) execute an instruction that all must execute together",
+            "its guard lets only some lanes of the warp (0x%08x of 0x%08x) execute an instruction that all must "
+            "execute together",
             lanes, g->lanes);
     if (g->lanes != w->live && g->stage == 0) return warp_wait(w, WAIT_CONVERGENCE, w->live, g->lanes);
     if ((in->row->demands & NONE_EXITED) != 0 && lanes != UINT32_MAX)
         return warp_fault(
             w, in, (uint32_t)__builtin_ctz(~lanes), REPORT_DIVERGENCE,
-            "is executed by the lanes 0x%08x alone: all 32 lanes of the warp must take part, and this one has exited or was "
-            "never there",
+            "is executed by the lanes 0x%08x alone: all 32 lanes of the warp must take part, and this one has exited "
+            "or was never there",
             lanes);
     return TRAP_NONE;
 }

@@ -24,7 +24,8 @@ void sms_place(struct sm_set *sets, uint32_t count, struct cluster *cluster, boo
     struct sm_set *best = NULL;
     for (uint32_t i = 0; i < count; i++) {
         if (sets[i].clusters == sets[i].limit) continue;
-        if (best == NULL || (packed ? sets[i].clusters > best->clusters : sets[i].clusters < best->clusters)) best = &sets[i];
+        if (best == NULL || (packed ? sets[i].clusters > best->clusters : sets[i].clusters < best->clusters))
+            best = &sets[i];
     }
     cluster->sms = best;
     if (best != NULL) best->cluster[best->clusters++] = cluster;

@@ -1,8 +1,8 @@
 /* SMs that the CTAs of several clusters share: who holds which columns of tensor memory, and who may allocate.
  *
- * The clusters of a host thread are placed on sets of as many SMs as a cluster has CTAs: CTA rank i of each lies on SM i of the
- * set.  A CTA that executes tcgen05.alloc takes the permit of its SM, and keeps it until it relinquishes it or ends; meanwhile the
- * allocations of others wait, as they do for columns (PTX ISA 9.7.16.7.1). */
+ * The clusters of a host thread are placed on sets of as many SMs as a cluster has CTAs: CTA rank i of each lies on SM
+ * i of the set.  A CTA that executes tcgen05.alloc takes the permit of its SM, and keeps it until it relinquishes it or
+ * ends; meanwhile the allocations of others wait, as they do for columns (PTX ISA 9.7.16.7.1). */
 #ifndef CUDASIM_MACHINE_TENSOR_SMS_H
 #define CUDASIM_MACHINE_TENSOR_SMS_H
 
@@ -32,7 +32,8 @@ void sms_leave(struct cluster *cluster);
 struct sm_columns *sms_of(const struct cta *cta);
 /* Something may be free now that another cluster on the same SMs waits for. */
 void sms_event(const struct cluster *cluster);
-/* Nothing in the cluster can go on.  True: it waits for tensor memory that another cluster, which can still go on, may free. */
+/* Nothing in the cluster can go on.  True: it waits for tensor memory that another cluster, which can still go on, may
+ * free. */
 bool sms_may_wait(struct cluster *cluster);
 
 #endif

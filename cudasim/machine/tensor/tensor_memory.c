@@ -59,7 +59,10 @@ static bool is_free(const struct cta *cta, uint32_t first, uint32_t columns)
     return true;
 }
 
-static bool may_allocate(const struct cta *cta) { return cta == NULL || sms_of(cta)->permit == NULL || sms_of(cta)->permit == cta; }
+static bool may_allocate(const struct cta *cta)
+{
+    return cta == NULL || sms_of(cta)->permit == NULL || sms_of(cta)->permit == cta;
+}
 
 static void take(struct cta *cta, uint32_t first, uint32_t columns)
 {
@@ -71,7 +74,8 @@ static void take(struct cta *cta, uint32_t first, uint32_t columns)
     }
     m->size[first] = (uint16_t)columns;
     m->last_size = columns;
-    for (uint32_t l = 0; l < TENSOR_LANES; l++) memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns); /* nothing is defined */
+    /* nothing is defined */
+    for (uint32_t l = 0; l < TENSOR_LANES; l++) memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns);
     for (uint32_t c = first; c < first + columns; c++) {
         if (m->touched[c]) memset(m->column[c], 0, TENSOR_LANES * sizeof *m->column[c]);
         m->touched[c] = false;
@@ -113,8 +117,9 @@ static trap report_in_flight(struct warp *w, const struct insn *in, const struct
                              enum tensor_direction direction)
 {
     return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                      "frees columns that the tcgen05.%s of warp %u at PTX line %u may still access; that warp has executed no "
-                      "tcgen05.wait::%s since", name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
+                      "frees columns that the tcgen05.%s of warp %u at PTX line %u may still access; "
+                      "that warp has executed no tcgen05.wait::%s since",
+                      name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
 }
 
 /* Whether the warp knows, by any synchronisation, that the other warp has waited for its access. */
@@ -136,42 +141,51 @@ static bool is_over(const struct warp *w, const struct tensor_memory *m, const s
     return false;
 }
 
-static trap check_over(struct warp *w, const struct insn *in, const struct tensor_memory *m, const struct tensor_mark *mark,
-                       enum tensor_direction direction)
+static trap check_over(struct warp *w, const struct insn *in, const struct tensor_memory *m,
+                       const struct tensor_mark *mark, enum tensor_direction direction)
 {
     if (mark->warp == 0) return TRAP_NONE;
     if (is_pending(m, mark, direction)) return report_in_flight(w, in, mark, direction);
     if (is_over(w, m, mark, direction)) return TRAP_NONE;
     return warp_fault(w, in, NO_LANE, REPORT_RACE,
-                      "frees columns that the tcgen05.%s of warp %u at PTX line %u accesses; no synchronisation behind that warp's "
-                      "tcgen05.wait::%s lies between", name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
+                      "frees columns that the tcgen05.%s of warp %u at PTX line %u accesses; "
+                      "no synchronisation behind that warp's tcgen05.wait::%s lies between",
+                      name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
 }
 
-static bool is_same(const struct tensor_mark *a, const struct tensor_mark *b) { return a->warp == b->warp && a->access == b->access; }
+static bool is_same(const struct tensor_mark *a, const struct tensor_mark *b)
+{
+    return a->warp == b->warp && a->access == b->access;
+}
 
 /* No access may be in flight, and all must be known to be over.  The cells of an instruction have the same marks. */
-static trap check_idle(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t first, uint32_t columns)
+static trap check_idle(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t first,
+                       uint32_t columns)
 {
     struct tensor_cell last = { .writer = { 0 } };
     for (uint32_t c = first; c < first + columns; c++)
         for (uint32_t l = 0; m->touched[c] && l < TENSOR_LANES; l++) {
             const struct tensor_cell *cell = &m->column[c][l];
-            trap t = is_same(&cell->writer, &last.writer) ? TRAP_NONE : check_over(w, in, m, &cell->writer, TENSOR_STORE);
+            trap t =
+                is_same(&cell->writer, &last.writer) ? TRAP_NONE : check_over(w, in, m, &cell->writer, TENSOR_STORE);
             for (int i = 0; i < WARPS_OF_QUARTER && t == TRAP_NONE; i++)
-                if (!is_same(&cell->reader[i], &last.reader[i])) t = check_over(w, in, m, &cell->reader[i], TENSOR_LOAD);
+                if (!is_same(&cell->reader[i], &last.reader[i]))
+                    t = check_over(w, in, m, &cell->reader[i], TENSOR_LOAD);
             if (t != TRAP_NONE) return t;
             last = *cell;
         }
     return TRAP_NONE;
 }
 
-trap tensor_check_allocated(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns)
+trap tensor_check_allocated(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address,
+                            uint32_t columns)
 {
     if (address >= TENSOR_COLUMNS || m->size[address] == 0)
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees tensor memory at 0x%x, where no allocation begins", address);
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees tensor memory at 0x%x, where no allocation begins",
+                          address);
     if (m->size[address] != columns)
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees %u columns at 0x%x, where %u were allocated", columns, address,
-                          m->size[address]);
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees %u columns at 0x%x, where %u were allocated", columns,
+                          address, m->size[address]);
     return check_idle(w, in, m, address, columns);
 }
 
@@ -191,17 +205,18 @@ trap tensor_cta_ends(struct warp *w, const struct insn *in)
     for (uint32_t c = 0; c < TENSOR_COLUMNS; c++)
         if (m->size[c] != 0)
             return warp_fault(w, in, NO_LANE, REPORT_RESOURCES,
-                              "ends the CTA while %u columns of tensor memory at 0x%x are allocated; no tcgen05.dealloc has freed "
-                              "them", m->size[c], c);
+                              "ends the CTA while %u columns of tensor memory at 0x%x are allocated; "
+                              "no tcgen05.dealloc has freed them", m->size[c], c);
     tensor_relinquish(w->cta);
     return TRAP_NONE;
 }
 
 /* ---- order ---- */
 
-/* Whether some fence::before_thread_sync of the other warp, one of the CTA, lies behind its wait for the access, and this warp knew
- * of it when it executed its fence::after_thread_sync. */
-static bool is_fenced(const struct warp *w, const struct cta *cta, const struct tensor_mark *mark, enum tensor_direction direction)
+/* Whether some fence::before_thread_sync of the other warp, one of the CTA, lies behind its wait for the access, and
+ * this warp knew of it when it executed its fence::after_thread_sync. */
+static bool is_fenced(const struct warp *w, const struct cta *cta, const struct tensor_mark *mark,
+                      enum tensor_direction direction)
 {
     const struct tensor_warp *other = &cta->sm->tensor->warp[mark->warp - 1];
     const uint32_t *known = w->cta->sm->tensor->warp[w->index].known;
@@ -228,17 +243,18 @@ static trap check(struct warp *w, const struct insn *in, const struct cta *cta, 
     const char *verb = writes ? "writes" : "reads";
     if (pending)
         return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                          "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; that "
-                          "warp has executed no tcgen05.wait::%s since", verb, lane, column, name[before], mark->warp - 1,
-                          line_of(w, mark), name[before]);
+                          "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u "
+                          "accesses; that warp has executed no tcgen05.wait::%s since",
+                          verb, lane, column, name[before], mark->warp - 1, line_of(w, mark), name[before]);
     return warp_fault(w, in, NO_LANE, REPORT_RACE,
-                      "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; "
-                      "tcgen05.fence::before_thread_sync there, a synchronisation, and tcgen05.fence::after_thread_sync here do "
-                      "not all lie between", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
+                      "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u "
+                      "accesses; tcgen05.fence::before_thread_sync there, a synchronisation, and "
+                      "tcgen05.fence::after_thread_sync here do not all lie between",
+                      verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
 }
 
-static trap check_all(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_cell *cell, bool writes,
-                      uint32_t lane, uint32_t column)
+static trap check_all(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_cell *cell,
+                      bool writes, uint32_t lane, uint32_t column)
 {
     trap t = check(w, in, cta, &cell->writer, TENSOR_STORE, writes, lane, column);
     for (int i = 0; t == TRAP_NONE && writes && i < WARPS_OF_QUARTER; i++)
@@ -246,14 +262,16 @@ static trap check_all(struct warp *w, const struct insn *in, const struct cta *c
     return t;
 }
 
-trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane, uint32_t column)
+trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane,
+                  uint32_t column)
 {
     struct tensor_memory *m = w->cta->sm->tensor;
     if (column >= TENSOR_COLUMNS || m->first[column] == 0)
         return warp_fault(w, in, NO_LANE, REPORT_OUT_OF_BOUNDS, "%s column %u of tensor memory, which is not allocated",
                           direction == TENSOR_LOAD ? "reads" : "writes", column);
     if (tensor_is_being_freed(m, column, 1))
-        return warp_fault(w, in, NO_LANE, REPORT_ASYNC, "%s column %u of tensor memory, which a tcgen05.dealloc of its CTA frees",
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                          "%s column %u of tensor memory, which a tcgen05.dealloc of its CTA frees",
                           direction == TENSOR_LOAD ? "reads" : "writes", column);
     if (m->column[column] == NULL) m->column[column] = calloc(TENSOR_LANES, sizeof *m->column[column]);
     if (m->column[column] == NULL) return warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
@@ -262,11 +280,13 @@ trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction d
     struct tensor_mark *mark = direction == TENSOR_STORE ? &cell->writer : &cell->reader[w->index / TENSOR_QUARTERS];
     const uint32_t pc = (uint32_t)(in - w->cta->cluster->grid->code);
     m->touched[column] = true;
-    *mark = (struct tensor_mark){ .access = m->warp[w->index].accesses, .pc = pc & 0xffffff, .warp = (w->index + 1) & 0xff };
+    *mark = (struct tensor_mark){ .access = m->warp[w->index].accesses, .pc = pc & 0xffffff,
+                                  .warp = (w->index + 1) & 0xff };
     return t;
 }
 
-trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane, uint32_t column)
+trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane,
+                       uint32_t column)
 {
     struct tensor_cell *cell = &cta->sm->tensor->column[column][lane];
     const trap t = check_all(w, in, cta, cell, writes, lane, column);
@@ -295,7 +315,8 @@ bool tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction 
     t->waited[direction] = t->accesses;
     if (w->clocks == NULL) return true;
     struct tensor_fence *f = t->waits == 0 ? NULL : &t->wait[t->waits - 1];
-    const bool again = f != NULL && memcmp(f->clock, w->clocks->clock, sizeof f->clock) == 0; /* nothing released since */
+    /* nothing released since */
+    const bool again = f != NULL && memcmp(f->clock, w->clocks->clock, sizeof f->clock) == 0;
     if (!again) f = add(&t->wait, &t->waits, &t->wait_capacity);
     if (f == NULL) return false;
     *f = (struct tensor_fence){ .waited = { t->waited[0], t->waited[1] } };

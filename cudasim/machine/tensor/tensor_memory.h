@@ -1,10 +1,10 @@
-/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  CTAs on one SM share the
- * columns (sms.h); what a CTA has allocated is its own.
+/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  CTAs on one SM
+ * share the columns (sms.h); what a CTA has allocated is its own.
  *
- * tcgen05.ld and tcgen05.st are asynchronous: until the warp's wait::ld or wait::st nothing orders them.  Between warps the
- * manual demands more than a barrier: fence::before_thread_sync behind the wait, the synchronisation, fence::after_thread_sync.
- * A cell remembers its last writer and each warp's last read, by the warp's count of accesses; the warp remembers when it waited
- * and fenced. */
+ * tcgen05.ld and tcgen05.st are asynchronous: until the warp's wait::ld or wait::st nothing orders them.  Between warps
+ * the manual demands more than a barrier: fence::before_thread_sync behind the wait, the synchronisation,
+ * fence::after_thread_sync. A cell remembers its last writer and each warp's last read, by the warp's count of
+ * accesses; the warp remembers when it waited and fenced. */
 #ifndef CUDASIM_MACHINE_TENSOR_TENSOR_MEMORY_H
 #define CUDASIM_MACHINE_TENSOR_TENSOR_MEMORY_H
 
@@ -18,7 +18,8 @@ enum tensor_direction { TENSOR_LOAD, TENSOR_STORE };
 struct tensor_mark { uint32_t access, pc : 24, warp : 8; };
 struct tensor_cell { struct tensor_mark writer, reader[WARPS_OF_QUARTER]; };
 
-/* fence::before_thread_sync: what the warp had waited for, its lanes' clocks, and the number of the cluster's next operation. */
+/* fence::before_thread_sync: what the warp had waited for, its lanes' clocks, and the number of the cluster's next
+ * operation. */
 struct tensor_fence { uint64_t serial; uint32_t waited[2], lanes, clock[LANES]; };
 
 struct tensor_warp {
@@ -53,13 +54,14 @@ struct tensor_memory {
 struct tensor_memory *tensor_memory_of(struct warp *w, const struct insn *in);
 void tensor_memory_close(struct cta *cta);
 
-/* The first column of `columns` free ones, taken; -1: there are none now, or another CTA of the SM has the permit to allocate.
- * peer: NULL, or the CTA that gets the same columns. */
+/* The first column of `columns` free ones, taken; -1: there are none now, or another CTA of the SM has the permit to
+ * allocate. peer: NULL, or the CTA that gets the same columns. */
 int tensor_allocate(struct cta *cta, struct cta *peer, uint32_t columns);
 void tensor_relinquish(struct cta *cta);
-/* Whether the columns may be freed: an allocation of that size begins there, and no ld or st of it is under way as far as the warp
- * knows (of operations: tensor_check_freed). */
-trap tensor_check_allocated(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
+/* Whether the columns may be freed: an allocation of that size begins there, and no ld or st of it is under way as far
+ * as the warp knows (of operations: tensor_check_freed). */
+trap tensor_check_allocated(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address,
+                            uint32_t columns);
 void tensor_free(struct cta *cta, uint32_t address, uint32_t columns);
 /* A dealloc of cta_group::2 waits for the peer's: who frees them has no claim to the columns any more. */
 static inline bool tensor_is_being_freed(const struct tensor_memory *m, uint32_t first, uint32_t columns)
@@ -71,20 +73,23 @@ static inline bool tensor_is_being_freed(const struct tensor_memory *m, uint32_t
 trap tensor_cta_ends(struct warp *w, const struct insn *in);
 
 /* One cell, by a warp's ld or st: checks and marks it. */
-trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane, uint32_t column);
-/* An operation that the warp issues reads or writes a cell of the CTA: what ld and st have left there.  When it writes, they are
- * forgotten: whoever comes behind it comes behind them. */
-trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane, uint32_t column);
+trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane,
+                  uint32_t column);
+/* An operation that the warp issues reads or writes a cell of the CTA: what ld and st have left there.  When it writes,
+ * they are forgotten: whoever comes behind it comes behind them. */
+trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane,
+                       uint32_t column);
 
 /* False: no host memory. */
 bool tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction);
 bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
-/* The same where the module has no tcgen05.fence at all and nobody asked for them: what is complete, and what was issued, is as if
- * fenced; barriers with release and acquire are enough. */
+/* The same where the module has no tcgen05.fence at all and nobody asked for them: what is complete, and what was
+ * issued, is as if fenced; barriers with release and acquire are enough. */
 bool tensor_implied_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 bool tensor_implied_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
-/* The module has no fence.proxy.async, and nobody asked for it: data of cp.async that was waited for serve as operands. */
+/* The module has no fence.proxy.async, and nobody asked for it: data of cp.async that was waited for serve as
+ * operands. */
 bool tensor_copies_are_seen(const struct warp *w);
 
 #endif

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = { [TENSOR_MMA] = "mma", [TENSOR_CP] = "cp", [TENSOR_CP_4X256B] = "cp", [TENSOR_SHIFT] = "shift",
+static const char *const names[] = { [TENSOR_MMA] = "mma",
+                                     [TENSOR_CP] = "cp",
+                                     [TENSOR_CP_4X256B] = "cp",
+                                     [TENSOR_SHIFT] = "shift",
                                      [TENSOR_COMMIT] = "commit" };
 
 static trap no_memory(struct warp *w, const struct insn *in)
@@ -39,12 +42,16 @@ static bool covers(const struct tensor_area *outer, const struct tensor_area *in
 {
     uint32_t missing = 0;
     for (int i = 0; i < TENSOR_QUARTERS; i++) missing |= inner->lanes[i] & ~outer->lanes[i];
-    return missing == 0 && outer->column <= inner->column && inner->column + inner->columns <= outer->column + outer->columns;
+    return missing == 0 && outer->column <= inner->column
+           && inner->column + inner->columns <= outer->column + outer->columns;
 }
 
 static bool same_area(const struct tensor_area *a, const struct tensor_area *b) { return covers(a, b) && covers(b, a); }
 
-static bool is_full(const struct tensor_area *a) { return (a->lanes[0] & a->lanes[1] & a->lanes[2] & a->lanes[3]) == UINT32_MAX; }
+static bool is_full(const struct tensor_area *a)
+{
+    return (a->lanes[0] & a->lanes[1] & a->lanes[2] & a->lanes[3]) == UINT32_MAX;
+}
 
 /* ---- batches and issuers ---- */
 
@@ -132,10 +139,11 @@ void tensor_pipe_close(struct cta *cta)
 trap tensor_check_group(struct warp *w, const struct insn *in, uint32_t group)
 {
     uint32_t before = 0;
-    if (atomic_compare_exchange_strong(&w->cta->cluster->grid->tensor_group, &before, group) || before == group) return TRAP_NONE;
+    if (atomic_compare_exchange_strong(&w->cta->cluster->grid->tensor_group, &before, group) || before == group)
+        return TRAP_NONE;
     return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                      "has .cta_group::%u in a kernel that has executed instructions with .cta_group::%u; all tcgen05 instructions "
-                      "of a kernel have the same", group, before);
+                      "has .cta_group::%u in a kernel that has executed instructions with .cta_group::%u; "
+                      "all tcgen05 instructions of a kernel have the same", group, before);
 }
 
 struct cta *tensor_peer(struct warp *w, const struct insn *in)
@@ -143,16 +151,18 @@ struct cta *tensor_peer(struct warp *w, const struct insn *in)
     const struct cluster *c = w->cta->cluster;
     const uint32_t rank = w->cta->rank ^ 1;
     if (rank >= c->ctas) {
-        warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "needs a CTA pair; CTA rank %u has no peer in its cluster of %u", w->cta->rank,
-                   c->ctas);
+        warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "needs a CTA pair; CTA rank %u has no peer in its cluster of %u",
+                   w->cta->rank, c->ctas);
         return NULL;
     }
     struct cta *peer = &c->cta[rank];
     if (peer->live_threads == 0)
-        warp_fault(w, in, NO_LANE, REPORT_ASYNC, "acts on both CTAs of the pair, but the peer, CTA rank %u, has ended", rank);
+        warp_fault(w, in, NO_LANE, REPORT_ASYNC, "acts on both CTAs of the pair, but the peer, CTA rank %u, has ended",
+                   rank);
     else if (peer->sm == NULL)
         warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                   "acts on both CTAs of the pair, but the peer, CTA rank %u, has executed no tcgen05 instruction", rank);
+                   "acts on both CTAs of the pair, but the peer, CTA rank %u, has executed no tcgen05 instruction",
+                   rank);
     else
         return peer;
     return NULL;
@@ -174,7 +184,8 @@ void *tensor_begin(struct warp *w, const struct insn *in, uint32_t lane, size_t 
         no_memory(w, in);
         return NULL;
     }
-    o->operation = (struct agent_operation){ .kind = kind, .cluster = w->cta->cluster, .cta = w->cta, .warp = w, .in = in,
+    o->operation = (struct agent_operation){ .kind = kind, .cluster = w->cta->cluster, .cta = w->cta, .warp = w,
+                                             .in = in,
                                              .lane = lane };
     o->work = work;
     o->group = group;
@@ -224,8 +235,8 @@ static bool follow(struct tensor_operation *o, uint64_t serial)
 }
 
 /* The pairs that run in order: 9.7.16.6.4.2, and mma before cp. */
-static bool is_ordered_pair(const struct tensor_record *r, const struct tensor_operation *o, const struct tensor_area *area,
-                            bool writes)
+static bool is_ordered_pair(const struct tensor_record *r, const struct tensor_operation *o,
+                            const struct tensor_area *area, bool writes)
 {
     switch (o->work) {
     case TENSOR_MMA:
@@ -238,8 +249,8 @@ static bool is_ordered_pair(const struct tensor_record *r, const struct tensor_o
     }
 }
 
-/* Whether a tcgen05.fence::before_thread_sync behind the record's operation was known at the warp's last fence::after_thread_sync.
- * Fences stand in the order of their serials. */
+/* Whether a tcgen05.fence::before_thread_sync behind the record's operation was known at the warp's last
+ * fence::after_thread_sync. Fences stand in the order of their serials. */
 static bool is_fenced(const struct tensor_record *r, const uint32_t *known)
 {
     const struct warp *from = r->issuer->warp;
@@ -263,8 +274,8 @@ static bool is_complete(const struct tensor_record *r, const uint32_t *known)
 
 static const uint32_t *known_after_fence(const struct warp *w) { return w->cta->sm->tensor->warp[w->index].known; }
 
-static bool is_directly_ordered(const struct tensor_operation *o, const struct tensor_record *r, const struct tensor_area *area,
-                                bool writes)
+static bool is_directly_ordered(const struct tensor_operation *o, const struct tensor_record *r,
+                                const struct tensor_area *area, bool writes)
 {
     const uint32_t *known = known_after_fence(o->operation.warp);
     if (r->clock == 0 || is_complete(r, known)) return true;
@@ -306,15 +317,17 @@ static trap report_conflict(struct warp *w, const struct insn *in, const struct 
     const bool known = is_known(w, r);
     const struct tensor_issuer *other = known ? NULL : wrong_committer(r);
     if (other != NULL)
-        snprintf(commit, sizeof commit, "; that of warp %u, lane %u at line %u signals its own thread's operations alone",
-                 other->warp->index, other->lane, other->committed_line);
+        snprintf(commit, sizeof commit,
+                 "; that of warp %u, lane %u at line %u signals its own thread's operations alone", other->warp->index,
+                 other->lane, other->committed_line);
     return warp_fault(w, in, NO_LANE, known ? REPORT_RACE : REPORT_ASYNC,
                       "%s columns %u to %u of tensor memory%s, which the tcgen05.%s of warp %u at PTX line %u %s; %s%s",
                       writes ? "writes" : "reads", r->area.column, r->area.column + r->area.columns - 1,
-                      cta == w->cta ? "" : " of the peer CTA", names[r->work], r->issuer->warp->index, line_of(cta, r->pc),
-                      r->writes ? "writes" : "reads",
+                      cta == w->cta ? "" : " of the peer CTA", names[r->work], r->issuer->warp->index,
+                      line_of(cta, r->pc), r->writes ? "writes" : "reads",
                       known ? "its commit has been waited for, but no tcgen05.fence::after_thread_sync lies between"
-                            : "no tcgen05.commit behind it has been waited for", commit);
+                            : "no tcgen05.commit behind it has been waited for",
+                      commit);
 }
 
 /* Who knows that the operation is complete knows it of those before it, whoever issued them. */
@@ -325,12 +338,14 @@ static void come_behind(const struct tensor_operation *o, const struct tensor_re
     async_follow(o->batch->token, r->batch->token);
 }
 
-static trap check_records(struct tensor_operation *o, const struct cta *cta, const struct tensor_area *area, bool writes)
+static trap check_records(struct tensor_operation *o, const struct cta *cta, const struct tensor_area *area,
+                          bool writes)
 {
     struct warp *w = o->operation.warp;
     const struct tensor_memory *m = cta->sm->tensor;
     for (const struct tensor_record *r = m->record; r != NULL; r = r->next) {
-        if ((!r->writes && !writes) || !overlap(&r->area, area) || r->serial == o->operation.cluster->operation_serial) continue;
+        if ((!r->writes && !writes) || !overlap(&r->area, area) || r->serial == o->operation.cluster->operation_serial)
+            continue;
         const struct tensor_record *q = NULL;
         if (!is_directly_ordered(o, r, area, writes) && (q = between(o, m, r, area, writes)) == NULL)
             return report_conflict(w, o->operation.in, cta, r, writes);
@@ -357,9 +372,11 @@ static trap check_cells(const struct tensor_operation *o, struct cta *cta, const
 }
 
 /* Whether a record says nothing any more that the new one does not: everybody behind the new one is behind it. */
-static bool is_superseded(const struct tensor_operation *o, const struct tensor_record *q, const struct tensor_record *n)
+static bool is_superseded(const struct tensor_operation *o, const struct tensor_record *q,
+                          const struct tensor_record *n)
 {
-    if (!covers(&n->area, &q->area) || (in_flight(o->operation.cluster, q->serial) && !waits_for(o, q->serial))) return false;
+    if (!covers(&n->area, &q->area) || (in_flight(o->operation.cluster, q->serial) && !waits_for(o, q->serial)))
+        return false;
     return n->writes || (!q->writes && q->issuer == n->issuer && q->work == n->work && q->serial != n->serial);
 }
 
@@ -369,8 +386,10 @@ static trap remember(struct tensor_operation *o, struct cta *cta, const struct t
     struct tensor_record *n = malloc(sizeof *n);
     if (n == NULL) return no_memory(o->operation.warp, o->operation.in);
     const struct async_token *token = o->batch->token;
-    *n = (struct tensor_record){ .area = *area, .writes = writes, .work = o->work, .shape = o->shape, .issuer = o->issuer,
-                                 .batch = o->batch, .serial = o->operation.cluster->operation_serial, .actor = token->actor,
+    *n = (struct tensor_record){ .area = *area, .writes = writes, .work = o->work, .shape = o->shape,
+                                 .issuer = o->issuer,
+                                 .batch = o->batch, .serial = o->operation.cluster->operation_serial,
+                                 .actor = token->actor,
                                  .clock = token->known == NULL ? 0 : token->clock,
                                  .pc = (uint32_t)(o->operation.in - cta->cluster->grid->code) };
     for (struct tensor_record **link = &m->record; *link != NULL;) {
@@ -413,7 +432,8 @@ enum { LEAST_STEPS = 1, MOST_STEPS = 1024 };
 
 void tensor_start(struct tensor_operation *o)
 {
-    static const uint64_t most[] = { 8, 64, 256, MOST_STEPS }; /* under a random schedule some complete soon, some late */
+    static const uint64_t most[] = { 8, 64, 256, MOST_STEPS }; /* under a random schedule some complete soon, some
+                                                                  late */
     struct cluster *c = o->operation.cluster;
     if (o->work != TENSOR_COMMIT) {
         o->issuer->issued = true;
@@ -445,8 +465,8 @@ void tensor_drop(struct agent_operation *operation)
     free(o->after);
 }
 
-trap tensor_check_written(const struct tensor_operation *o, const struct cta *cta, const struct tensor_area *area, uint32_t halves,
-                          const char *what)
+trap tensor_check_written(const struct tensor_operation *o, const struct cta *cta, const struct tensor_area *area,
+                          uint32_t halves, const char *what)
 {
     if (!o->operation.cluster->grid->machine->options.check_uninitialised) return TRAP_NONE;
     for (uint32_t l = 0; l < TENSOR_LANES; l++) {
@@ -455,8 +475,8 @@ trap tensor_check_written(const struct tensor_operation *o, const struct cta *ct
         for (uint32_t c = 0; c < area->columns; c++)
             if ((valid[c] & halves) != halves)
                 return warp_fault(o->operation.warp, o->operation.in, NO_LANE, REPORT_UNINITIALISED,
-                                  "reads %s from lane %u, column %u of tensor memory%s, which has not been written%s", what, l,
-                                  area->column + c, cta == o->operation.cta ? "" : " of the peer CTA",
+                                  "reads %s from lane %u, column %u of tensor memory%s, which has not been written%s",
+                                  what, l, area->column + c, cta == o->operation.cta ? "" : " of the peer CTA",
                                   valid[c] != 0 ? " in its upper half" : "");
     }
     return TRAP_NONE;
@@ -497,8 +517,9 @@ static trap check_committer(struct warp *w, const struct insn *in, const struct 
         for (const struct tensor_issuer *other = m->warp[i].issuer; other != NULL; other = other->next)
             if (other->uncommitted_line != 0)
                 return warp_fault(w, in, lane, REPORT_ASYNC,
-                                  "signals the end of this thread's operations, of which there are none; those of warp %u, lane "
-                                  "%u, the latest at PTX line %u, have to be committed by the thread that issued them", i, other->lane,
+                                  "signals the end of this thread's operations, of which there are none; "
+                                  "those of warp %u, lane %u, the latest at PTX line %u, have to be committed by the "
+                                  "thread that issued them", i, other->lane,
                                   other->uncommitted_line);
     return TRAP_NONE;
 }
@@ -511,12 +532,13 @@ trap tensor_check_committers(struct warp *w, const struct insn *in, uint32_t lan
     return t;
 }
 
-trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_t group, const struct tensor_target *target,
-                   uint32_t targets)
+trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_t group,
+                   const struct tensor_target *target, uint32_t targets)
 {
     struct tensor_memory *m = tensor_memory_of(w, in);
     trap t = m == NULL ? TRAP_FAULT : TRAP_NONE;
-    for (uint32_t i = 0; t == TRAP_NONE && i < targets; i++) t = mbarrier_access(w, in, lane, target[i].cta, target[i].offset);
+    for (uint32_t i = 0; t == TRAP_NONE && i < targets; i++)
+        t = mbarrier_access(w, in, lane, target[i].cta, target[i].offset);
     if (t != TRAP_NONE) return t;
     if (!tensor_fence_before(w, m, 1u << lane)) return no_memory(w, in);
     struct commit *c = tensor_begin(w, in, lane, sizeof *c, &commit_kind, TENSOR_COMMIT, group);
@@ -540,17 +562,20 @@ trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_
 
 /* ---- ld, st, dealloc ---- */
 
-trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_area *area, enum tensor_direction direction)
+trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_area *area,
+                  enum tensor_direction direction)
 {
     const struct tensor_memory *m = w->cta->sm->tensor;
     const uint32_t *known = known_after_fence(w);
     for (const struct tensor_record *r = m->record; r != NULL; r = r->next)
-        if ((r->writes || direction == TENSOR_STORE) && overlap(&r->area, area) && r->clock != 0 && !is_complete(r, known))
+        if ((r->writes || direction == TENSOR_STORE) && overlap(&r->area, area) && r->clock != 0
+            && !is_complete(r, known))
             return report_conflict(w, in, w->cta, r, direction == TENSOR_STORE);
     return TRAP_NONE;
 }
 
-trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns)
+trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first,
+                        uint32_t columns)
 {
     const trap t = tensor_check_allocated(w, in, m, first, columns);
     if (t != TRAP_NONE) return t;
@@ -563,9 +588,10 @@ trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_mem
         }
         if (r->clock != 0 && w->clocks != NULL && !is_known(w, r) && !is_complete(r, known_after_fence(w)))
             return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                              "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; no "
-                              "tcgen05.commit behind it has been waited for", first, first + columns - 1, names[r->work],
-                              r->issuer->warp->index, line_of(w->cta, r->pc));
+                              "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; "
+                              "no tcgen05.commit behind it has been waited for",
+                              first, first + columns - 1, names[r->work], r->issuer->warp->index,
+                              line_of(w->cta, r->pc));
         *link = r->next;
         forget(r);
     }

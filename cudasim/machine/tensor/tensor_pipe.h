@@ -1,27 +1,29 @@
-/* The tensor pipe: asynchronous tcgen05 operations on tensor memory (PTX ISA 9.7.16.6): mma, cp, shift, and the commit that signals
- * their end.
+/* The tensor pipe: asynchronous tcgen05 operations on tensor memory (PTX ISA 9.7.16.6): mma, cp, shift, and the commit
+ * that signals their end.
  *
  * How an instruction uses it:
  *     struct copy { struct tensor_operation pipe; ... };                   the operation stands first
  *     struct copy *c = tensor_begin(w, in, lane, sizeof *c, &kind, TENSOR_CP, group);      NULL: reported
- *     t = tensor_uses(&c->pipe, cta, area, TENSOR_READS or TENSOR_WRITES);  at issue: allocation, and order against all others
+ *     t = tensor_uses(&c->pipe, cta, area, TENSOR_READS or TENSOR_WRITES);  at issue: allocation, and order against
+ *                                                                           all others
  *     t = async_reads(tensor_token(&c->pipe), cta, offset, bytes);         shared memory that it reads
- *     tensor_start(&c->pipe);                                     it is the pipe's; or, on a trap, tensor_abandon(&c->pipe)
- *     kind.step: reads and writes cells by tensor_value, tensor_valid; *done = true.  kind.complete, kind.drop: tensor_complete,
- *     tensor_drop, or functions that end in them.
+ *     tensor_start(&c->pipe);                                     it is the pipe's; or, on a trap,
+ *                                                                 tensor_abandon(&c->pipe)
+ *     kind.step: reads and writes cells by tensor_value, tensor_valid; *done = true.  kind.complete, kind.drop:
+ *     tensor_complete, tensor_drop, or functions that end in them.
  * Of a CTA pair (cta_group::2) one thread's operation uses areas of both CTAs: tensor_peer.
  *
- * Order.  Operations of one thread that follow each other in one of the pairs of 9.7.16.6.4.2 (mma, mma of the same shape and
- * accumulator; cp, mma; shift, mma; shift, cp.4x256b; mma, shift) run in order without any synchronisation; so does mma, cp, which
- * the manual does not list and every published kernel relies upon.  The same holds for two threads, when the first has executed
- * tcgen05.fence::before_thread_sync behind the earlier one and the second knew of that at its tcgen05.fence::after_thread_sync.
- * For all else the earlier one must be complete: a commit behind it has been waited for, and a fence::after_thread_sync follows.
- * Whoever uses an area in another order is reported; so operations that conflict are always ordered, and those that do not complete
- * in any order.
+ * Order.  Operations of one thread that follow each other in one of the pairs of 9.7.16.6.4.2 (mma, mma of the same
+ * shape and accumulator; cp, mma; shift, mma; shift, cp.4x256b; mma, shift) run in order without any synchronisation;
+ * so does mma, cp, which the manual does not list and every published kernel relies upon.  The same holds for two
+ * threads, when the first has executed tcgen05.fence::before_thread_sync behind the earlier one and the second knew of
+ * that at its tcgen05.fence::after_thread_sync. For all else the earlier one must be complete: a commit behind it has
+ * been waited for, and a fence::after_thread_sync follows. Whoever uses an area in another order is reported; so
+ * operations that conflict are always ordered, and those that do not complete in any order.
  *
- * What a record remembers is one operation's use of an area; a later use that covers it, and is ordered behind it, takes its place.
- * Knowledge is that of clocks.h: the operations of a thread between two commits share a token, which the commit publishes.  Where
- * another thread's operation comes behind one of them, its token knows theirs. */
+ * What a record remembers is one operation's use of an area; a later use that covers it, and is ordered behind it,
+ * takes its place. Knowledge is that of clocks.h: the operations of a thread between two commits share a token, which
+ * the commit publishes.  Where another thread's operation comes behind one of them, its token knows theirs. */
 #ifndef CUDASIM_MACHINE_TENSOR_TENSOR_PIPE_H
 #define CUDASIM_MACHINE_TENSOR_TENSOR_PIPE_H
 
@@ -86,7 +88,10 @@ void *tensor_begin(struct warp *w, const struct insn *in, uint32_t lane, size_t 
 /* The other CTA of the pair; NULL: there is none, it has ended, or it has no tensor memory: reported. */
 struct cta *tensor_peer(struct warp *w, const struct insn *in);
 trap tensor_uses(struct tensor_operation *operation, struct cta *cta, struct tensor_area area, enum tensor_use use);
-static inline struct async_token *tensor_token(const struct tensor_operation *operation) { return operation->batch->token; }
+static inline struct async_token *tensor_token(const struct tensor_operation *operation)
+{
+    return operation->batch->token;
+}
 void tensor_start(struct tensor_operation *operation);
 void tensor_abandon(struct tensor_operation *operation);
 
@@ -106,21 +111,23 @@ static inline uint8_t *tensor_valid(const struct cta *cta, uint32_t lane, uint32
     return &cta->sm->tensor->valid[lane * TENSOR_COLUMNS + column];
 }
 /* Reports the first cell of the area that nothing has written, where that is watched; halves: HALF_* that are read. */
-trap tensor_check_written(const struct tensor_operation *operation, const struct cta *cta, const struct tensor_area *area,
-                          uint32_t halves, const char *what);
+trap tensor_check_written(const struct tensor_operation *operation, const struct cta *cta,
+                          const struct tensor_area *area, uint32_t halves, const char *what);
 
 /* tcgen05.commit: arrives at the mbarriers when all operations that the lane has issued are complete. */
 struct tensor_target { struct cta *cta; uint32_t offset; };
 /* First, for all lanes that commit: none may have nothing to commit while another thread has. */
 trap tensor_check_committers(struct warp *w, const struct insn *in, uint32_t lanes);
-trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_t group, const struct tensor_target *target,
-                   uint32_t targets);
+trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_t group,
+                   const struct tensor_target *target, uint32_t targets);
 
 /* ld and st of a warp against operations of the pipe. */
-trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_area *area, enum tensor_direction direction);
-/* dealloc: whether the columns may be freed: an allocation of that size begins there, and nobody is using it as far as the warp
- * knows. */
-trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns);
+trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_area *area,
+                  enum tensor_direction direction);
+/* dealloc: whether the columns may be freed: an allocation of that size begins there, and nobody is using it as far as
+ * the warp knows. */
+trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first,
+                        uint32_t columns);
 /* One value of cta_group serves all instructions of a kernel. */
 trap tensor_check_group(struct warp *w, const struct insn *in, uint32_t group);
 /* Before the clocks of the cluster are closed. */

@@ -6,8 +6,10 @@
 
 /* %r1 shared bytes, %r2 mbarrier, %r3 thread, %p1 not thread 0; an initialised barrier for one arrival. */
 #define BEGIN \
-    ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, %tid.x; " \
-    "setp.ne.u32 %p1, %r3, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster; READY: " \
+    ".shared .align 128 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, " \
+    "%tid.x; " \
+    "setp.ne.u32 %p1, %r3, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; " \
+    "fence.mbarrier_init.release.cluster; READY: " \
     "barrier.cluster.arrive; barrier.cluster.wait;\n"
 #define EXPECT(bytes)    "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], " bytes ";\n"
 #define WAIT(label)      label ": mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra " label ";\n"
@@ -22,7 +24,8 @@ static void copies_there_and_back(struct test *t)
 {
     static const char text[] = BEGIN "@%p1 bra WAIT1;\n" EXPECT("%r20") LOAD
         "[%r1], [%rd60], %r20, [%r2];\n" WAIT("WAIT1") "setp.ne.u32 %p1, %r3, 0; @%p1 bra END; " STORE
-                                                       "[%rd61], [%r1], %r20;\n" COMMIT "cp.async.bulk.wait_group 0; END:";
+                                                       "[%rd61], [%r1], %r20;\n" COMMIT
+                                                       "cp.async.bulk.wait_group 0; END:";
     for (uint32_t bytes = 16; bytes <= 4096; bytes = bytes < 256 ? bytes + 48 : bytes * 2) {
         struct sim sim;
         char whole[4096];
@@ -41,19 +44,22 @@ static void copies_there_and_back(struct test *t)
     }
 }
 
-/* Rank 0 loads 256 bytes to the CTAs of a mask; each CTA of the mask waits on its own barrier and writes out what it has. */
+/* Rank 0 loads 256 bytes to the CTAs of a mask; each CTA of the mask waits on its own barrier and writes out what it
+ * has. */
 static void multicast_reaches_each_cta_of_the_mask(struct test *t)
 {
     static const char text[] = BEGIN
-        "mov.u32 %r5, %cluster_ctarank; shr.u32 %r6, %r20, %r5; and.b32 %r6, %r6, 1; setp.eq.u32 %p3, %r6, 0; @%p3 bra ISSUE;\n"
+        "mov.u32 %r5, %cluster_ctarank; shr.u32 %r6, %r20, %r5; and.b32 %r6, %r6, 1; setp.eq.u32 %p3, %r6, 0; "
+        "@%p3 bra ISSUE;\n"
         "@%p1 bra ISSUE;\n" EXPECT(
             "256") "ISSUE: setp.ne.u32 %p4, %r5, 0; or.pred %p4, %p4, %p1; @%p4 bra TAKE; cvt.u16.u32 %rs1, %r20; "
-                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd60], 256, "
-                   "[%r2], %rs1;\n"
-                   "TAKE: @%p3 bra END;\n" WAIT("WAIT1") "shl.b32 %r7, %r3, 2; add.u32 %r7, %r7, %r1; ld.shared.u32 %r8, [%r7]; "
-                                                         "mad.lo.u32 %r9, %r5, 64, %r3; mul.wide.u32 %rd1, %r9, 4; add.u64 %rd1, "
-                                                         "%rd1, %rd61; st.global.u32 [%rd1], %r8;\n"
-                                                         "END: barrier.cluster.arrive; barrier.cluster.wait;";
+                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
+                   "[%rd60], 256, [%r2], %rs1;\n"
+                   "TAKE: @%p3 bra END;\n" WAIT(
+                       "WAIT1") "shl.b32 %r7, %r3, 2; add.u32 %r7, %r7, %r1; ld.shared.u32 %r8, [%r7]; "
+                                "mad.lo.u32 %r9, %r5, 64, %r3; mul.wide.u32 %rd1, %r9, 4; "
+                                "add.u64 %rd1, %rd1, %rd61; st.global.u32 [%rd1], %r8;\n"
+                                "END: barrier.cluster.arrive; barrier.cluster.wait;";
     for (uint32_t ctas = 2; ctas <= 4; ctas += 2)
         for (uint32_t mask = 1; mask < 1u << ctas; mask++) {
             struct sim sim;
@@ -79,10 +85,10 @@ static void shared_memory_goes_to_another_cta(struct test *t)
         "@%p1 bra WAIT1; " EXPECT(
             "128") "st.shared.u32 [%r1], %r5; fence.proxy.async; mapa.shared::cluster.u32 %r8, %r1, %r7; "
                    "mapa.shared::cluster.u32 %r9, %r2, %r7; add.u32 %r8, %r8, 512;\n"
-                   "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [%r1], 128, [%r9];\n" WAIT(
-                       "WAIT1") "ld.shared.u32 %r11, [%r4+512]; mad.lo.u32 %r10, %r5, 32, %r3; mul.wide.u32 %rd1, %r10, 4; add.u64 "
-                                "%rd1, %rd1, %rd61; "
-                                "st.global.u32 [%rd1], %r11; barrier.cluster.arrive; barrier.cluster.wait;";
+                   "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [%r1], 128, "
+                   "[%r9];\n" WAIT("WAIT1") "ld.shared.u32 %r11, [%r4+512]; mad.lo.u32 %r10, %r5, 32, %r3; "
+                                            "mul.wide.u32 %rd1, %r10, 4; add.u64 %rd1, %rd1, %rd61; "
+                                            "st.global.u32 [%rd1], %r11; barrier.cluster.arrive; barrier.cluster.wait;";
     for (uint64_t s = 0; s < 20; s++) {
         struct sim sim;
         uint32_t got[4 * 32];
@@ -211,8 +217,8 @@ static void reduces_to_global(struct test *t, const struct reduction *r)
         const uint64_t a = number(t, r), b = number(t, r);
         memcpy(in + i, &a, r->width), memcpy(out + i, &b, r->width);
     }
-    snprintf(text, sizeof text, "%s%s.%s [%%rd61], [%%r1], 256; " COMMIT "cp.async.bulk.wait_group 0; END:", before, r->words,
-             r->type);
+    snprintf(text, sizeof text, "%s%s.%s [%%rd61], [%%r1], 256; " COMMIT "cp.async.bulk.wait_group 0; END:", before,
+             r->words, r->type);
     if (!sim_open(t, &sim, "sm_90a", text)) return;
     const uint64_t p[2] = { sim_buffer(&sim, in, sizeof in), sim_buffer(&sim, out, sizeof out) };
     if (!run_cluster(&sim, 1, 32, 0, p, 2)) FAIL(t, "%s", sim.report.text);
@@ -220,9 +226,11 @@ static void reduces_to_global(struct test *t, const struct reduction *r)
     for (uint32_t i = 0; i < REDUCED; i += r->width) {
         uint64_t a = 0, b = 0, g = 0;
         memcpy(&a, out + i, r->width), memcpy(&b, in + i, r->width), memcpy(&g, got + i, r->width);
-        const uint64_t mask = r->width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * r->width)) - 1, want = r->want(a, b) & mask;
+        const uint64_t mask = r->width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * r->width)) - 1,
+                       want = r->want(a, b) & mask;
         if (g != want)
-            FAIL(t, "%s.%s of %#" PRIx64 " and %#" PRIx64 " gives %#" PRIx64 ", not %#" PRIx64, r->words, r->type, a, b, g, want);
+            FAIL(t, "%s.%s of %#" PRIx64 " and %#" PRIx64 " gives %#" PRIx64 ", not %#" PRIx64, r->words, r->type, a, b,
+                 g, want);
     }
     sim_close(&sim);
 }
@@ -231,15 +239,16 @@ static void reduces_to_global(struct test *t, const struct reduction *r)
 static void reduces_to_shared(struct test *t, const struct reduction *r)
 {
     static const char before[] =
-        BEGIN "mov.u32 %r5, %cluster_ctarank; @%p1 bra WAIT1; setp.eq.u32 %p3, %r5, 0; selp.u64 %rd1, %rd61, %rd60, %p3; "
-              "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256;\n" LOAD "[%r1], [%rd1], 256, [%r2];\n" WAIT(
-                  "WAIT1") "barrier.cluster.arrive; barrier.cluster.wait; @%p1 bra NEXT; setp.eq.u32 %p3, %r5, 0; @%p3 bra ZERO; "
-                           "mapa.shared::cluster.u32 %r8, %r1, 0; mapa.shared::cluster.u32 %r9, %r2, 0; "
+        BEGIN "mov.u32 %r5, %cluster_ctarank; @%p1 bra WAIT1; setp.eq.u32 %p3, %r5, 0; "
+              "selp.u64 %rd1, %rd61, %rd60, %p3; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256;\n" LOAD
+              "[%r1], [%rd1], 256, [%r2];\n" WAIT(
+                  "WAIT1") "barrier.cluster.arrive; barrier.cluster.wait; @%p1 bra NEXT; setp.eq.u32 %p3, %r5, 0; "
+                           "@%p3 bra ZERO; mapa.shared::cluster.u32 %r8, %r1, 0; mapa.shared::cluster.u32 %r9, %r2, 0; "
                            "cp.reduce.async.bulk.shared::cluster.shared::cta"
                            ".mbarrier::complete_tx::bytes";
     static const char behind[] =
-        " [%r8], [%r1], 256, [%r9]; bra NEXT; ZERO: mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256; NEXT: setp.ne.u32 %p3, "
-        "%r5, 0; "
+        " [%r8], [%r1], 256, [%r9]; bra NEXT; ZERO: mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256; "
+        "NEXT: setp.ne.u32 %p3, %r5, 0; "
         "@%p3 bra END; W2: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 1; @!%p2 bra W2; @%p1 bra END; " STORE
         "[%rd62], [%r1], 256; " COMMIT "cp.async.bulk.wait_group 0; END: barrier.cluster.arrive; barrier.cluster.wait;";
     char text[4096];
@@ -279,17 +288,20 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         { "sm_90a", STORE "[%rd1], [%r1], 16, %rs1;" },
         { "sm_90a", "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [%r1], 16, %rs1;" },
         { "sm_90a",
-          "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r2], %rs1;" },
+          "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r2], "
+          "%rs1;" },
         { "sm_90a", LOAD "[%r1], [%rd1], 16;" },
         { "sm_90a", "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%rd1], [%r1], 16;" },
         { "sm_90a", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%rd1], [%r1], 16;" },
         { "sm_90a", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%rd1], [%r1], 16;" },
         { "sm_90a",
-          "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [%r1], [%r3], 16, [%r2];" },
+          "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [%r1], [%r3], 16, "
+          "[%r2];" },
         { "sm_90a", "cp.async.bulk.wait_group %r1;" },
     };
     struct sim sim;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
 }
 
 static void a_mask_chooses_bytes(struct test *t)
@@ -299,8 +311,8 @@ static void a_mask_chooses_bytes(struct test *t)
     for (int i = 0; i < 256; i++) in[i] = (uint8_t)(i + 1);
     if (!sim_open(t, &sim, "sm_100a",
                   BEGIN "@%p1 bra END; " EXPECT("256") LOAD "[%r1], [%rd60], 256, [%r2];\n" WAIT(
-                      "WAIT1") "mov.u16 %rs1, 0x9a05; cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd61], [%r1], 256, "
-                               "%rs1; " COMMIT "cp.async.bulk.wait_group 0; END:"))
+                      "WAIT1") "mov.u16 %rs1, 0x9a05; cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd61], "
+                               "[%r1], 256, %rs1; " COMMIT "cp.async.bulk.wait_group 0; END:"))
         return;
     const uint64_t p[2] = { sim_buffer(&sim, in, sizeof in), sim_buffer(&sim, NULL, sizeof got) };
     if (!run_cluster(&sim, 1, 32, 0, p, 2)) FAIL(t, "%s", sim.report.text);
@@ -316,8 +328,9 @@ static void a_mask_chooses_bytes(struct test *t)
 #define STORES(rest)       FILL "@%p1 bra END; " STORE rest "\n"
 #define NEXT(to, from)     "cp.async.bulk.wait_group.read 0; " STORE "[%rd63+" to "], [%r1+" from "], 16; " COMMIT
 #define TEN_STORES \
-    STORES("[%rd63], [%r1], 16;") COMMIT NEXT("16", "16") NEXT("32", "32") NEXT("48", "48") NEXT("64", "64") NEXT("80", "80") \
-    NEXT("96", "96") NEXT("112", "112") NEXT("128", "0") NEXT("144", "16")
+    STORES("[%rd63], [%r1], 16;") \
+    COMMIT NEXT("16", "16") NEXT("32", "32") NEXT("48", "48") NEXT("64", "64") NEXT("80", "80") NEXT("96", "96") \
+        NEXT("112", "112") NEXT("128", "0") NEXT("144", "16")
 #define LINGER             "mov.u32 %r9, 0; LINGER: add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 2000; @%p3 bra LINGER;\n"
 /* thread 0 loads with an mbarrier of its own, which it has just initialised */
 #define LOADS_BY_OWN(fence) \
@@ -336,64 +349,76 @@ static const struct misuse misuses[] = {
     { LOADS("", "[%r1], [%rd62+65296], 256, [%r2];"), "outside of the 65536 bytes", REPORT_OUT_OF_BOUNDS, 1, 32 },
     { LOADS("", "[%r1], [%rd62+65280], 256, [%r2];"), NULL, 0, 1, 32 },
     { LOADS("", "[%r1], [64], 256, [%r2];"), "where nothing is allocated", REPORT_OUT_OF_BOUNDS, 1, 32 },
-    { LOADS("add.u32 %r1, %r1, 0x3000000; ", "[%r1], [%rd62], 256, [%r2];"), "belongs to no CTA", REPORT_OUT_OF_BOUNDS, 1, 32 },
+    { LOADS("add.u32 %r1, %r1, 0x3000000; ", "[%r1], [%rd62], 256, [%r2];"), "belongs to no CTA", REPORT_OUT_OF_BOUNDS,
+      1, 32 },
     /* of a CTA's own mbarrier no fence behind mbarrier.init is demanded */
     { LOADS_BY_OWN(""), NULL, 0, 1, 32 },
     { LOADS_BY_OWN("fence.acq_rel.cluster; "), NULL, 0, 1, 32 },
     { LOADS_BY_OWN("fence.mbarrier_init.release.cluster; "), NULL, 0, 1, 32 },
     { LOADS_BY_OWN("fence.proxy.async.shared::cta; "), NULL, 0, 1, 32 },
     /* wrong number of bytes */
-    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 128, [%r2]; W: " WAIT("WAIT1"), "wait for mbarrier", REPORT_DEADLOCK, 1,
-      32 },
+    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 128, [%r2]; W: " WAIT("WAIT1"), "wait for mbarrier",
+      REPORT_DEADLOCK, 1, 32 },
     /* the mbarrier of another CTA */
-    { "@%p1 bra END; mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p3, %r5, 0; @%p3 bra END; mapa.shared::cluster.u32 %r6, %r2, "
-      "1; " LOAD "[%r1], [%rd62], 256, [%r6]; END: barrier.cluster.arrive; barrier.cluster.wait;",
+    { "@%p1 bra END; mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p3, %r5, 0; @%p3 bra END; "
+      "mapa.shared::cluster.u32 %r6, %r2, 1; " LOAD
+      "[%r1], [%rd62], 256, [%r6]; END: barrier.cluster.arrive; barrier.cluster.wait;",
       "it has to be the same CTA", REPORT_ILLEGAL, 2, 32 },
     /* multicast */
-    { "@%p1 bra END; mov.u16 %rs1, 4; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
-      "[%rd62], "
+    { "@%p1 bra END; mov.u16 %rs1, 4; "
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd62], "
       "256, [%r2], %rs1; END: barrier.cluster.arrive; barrier.cluster.wait;",
       "multicasts to CTA rank 2; the cluster has 2", REPORT_ILLEGAL, 2, 32 },
-    { "@%p1 bra END; mov.u16 %rs1, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
-      "[%rd62], "
+    { "@%p1 bra END; mov.u16 %rs1, 0; "
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd62], "
       "256, [%r2], %rs1; END: barrier.cluster.arrive; barrier.cluster.wait;",
       "multicasts to no CTA", REPORT_ILLEGAL, 2, 32 },
     /* .shared::cta is the CTA's own */
-    { "@%p1 bra END; mapa.shared::cluster.u32 %r6, %r1, 1; mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p3, %r5, 0; @%p3 bra END; "
-      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r6], [%rd62], 256, [%r2]; END: barrier.cluster.arrive; "
-      "barrier.cluster.wait;",
+    { "@%p1 bra END; mapa.shared::cluster.u32 %r6, %r1, 1; mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p3, %r5, 0; "
+      "@%p3 bra END; cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r6], [%rd62], 256, [%r2]; "
+      "END: barrier.cluster.arrive; barrier.cluster.wait;",
       "of CTA rank 1", REPORT_OUT_OF_BOUNDS, 2, 32 },
     { FILL
-      "@%p1 bra END; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+512], [%r1], 128, [%r2]; END:",
+      "@%p1 bra END; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+512], [%r1], 128, "
+      "[%r2]; END:",
       "another CTA of the cluster", REPORT_ILLEGAL, 1, 32 },
     /* reading before completion */
     { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; W: ld.shared.u32 %r5, [%r1]; " WAIT("WAIT1"), "",
       REPORT_ASYNC + ALWAYS, 1, 1 },
     /* generic writes overwritten by the engine with no proxy fence */
-    { "shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r3; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"),
+    { "shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r3; bar.sync 0; " LOADS(
+          "", "[%r1], [%rd62], 256, [%r2];"),
       "no fence.proxy.async", REPORT_PROXY, 1, 32 },
     { FILL LOADS("", "[%r1], [%rd62], 256, [%r2];"), NULL, 0, 1, 32 },
     /* what was read is overwritten: a barrier alone does not hold the engine back from reads that are under way */
-    { FILL "ld.shared.u32 %r5, [%r4]; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), "was read through the generic proxy",
-      REPORT_PROXY + ALWAYS, 1, 32 },
-    { FILL "ld.shared.u32 %r5, [%r4]; fence.proxy.async; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), "no barrier or other", REPORT_RACE, 1, 32 },
-    { FILL "ld.shared.u32 %r5, [%r4]; fence.proxy.async; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), NULL, 0, 1, 32 },
+    { FILL "ld.shared.u32 %r5, [%r4]; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"),
+      "was read through the generic proxy", REPORT_PROXY + ALWAYS, 1, 32 },
+    { FILL "ld.shared.u32 %r5, [%r4]; fence.proxy.async; " LOADS("", "[%r1], [%rd62], 256, [%r2];"),
+      "no barrier or other", REPORT_RACE, 1, 32 },
+    { FILL "ld.shared.u32 %r5, [%r4]; fence.proxy.async; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), NULL,
+      0, 1, 32 },
     /* two loads to the same bytes */
-    { "@%p1 bra W; " EXPECT("512") LOAD "[%r1], [%rd62], 256, [%r2]; " LOAD "[%r1+240], [%rd62], 256, [%r2]; W: " WAIT("WAIT1"),
+    { "@%p1 bra W; " EXPECT("512") LOAD "[%r1], [%rd62], 256, [%r2]; " LOAD
+                                        "[%r1+240], [%rd62], 256, [%r2]; W: " WAIT("WAIT1"),
       "overwrites the byte", REPORT_ASYNC, 1, 32 },
     /* no thread waits: the CTA has ended */
-    { "@%p1 bra END; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; END:", "have exited without waiting", REPORT_ASYNC, 1, 32 },
+    { "@%p1 bra END; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; END:", "have exited without waiting",
+      REPORT_ASYNC, 1, 32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT "END:", "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; END:", NULL, 0, 1, 32 },
-    /* also where it has been read in time, by chance: another lane waits, one group may be pending, it was not committed */
-    { STORES("[%rd63], [%r1], 128;") COMMIT LINGER "END:", "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
+    /* also where it has been read in time, by chance: another lane waits, one group may be pending, it was not
+     * committed */
+    { STORES("[%rd63], [%r1], 128;") COMMIT LINGER "END:", "have exited without waiting", REPORT_ASYNC + ALWAYS, 1,
+      32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT LINGER "END: @!%p1 bra OUT; cp.async.bulk.wait_group.read 0; OUT:",
       "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
-    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT LINGER "cp.async.bulk.wait_group.read 1; END:",
+    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT LINGER
+                                                 "cp.async.bulk.wait_group.read 1; END:",
       "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
     { STORES("[%rd63], [%r1], 128;") "cp.async.bulk.wait_group.read 0;" LINGER "END:", "have exited without waiting",
       REPORT_ASYNC + ALWAYS, 1, 32 },
-    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT "cp.async.bulk.wait_group.read 0; " COMMIT "END:",
+    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT
+                                                 "cp.async.bulk.wait_group.read 0; " COMMIT "END:",
       NULL, 0, 1, 32 },
     /* stores */
     { STORES("[%rd63+8], [%r1], 128;") "END:", "no multiple of 16", REPORT_MISALIGNED, 1, 32 },
@@ -406,11 +431,12 @@ static const struct misuse misuses[] = {
       "[%rd63], [%r1], 128; " COMMIT "cp.async.bulk.wait_group 0; END:",
       "no barrier", REPORT_RACE, 1, 64 },
     /* the source is overwritten before it was read */
-    { STORES("[%rd63], [%r1], 128;") COMMIT "st.shared.u32 [%r1], 0; cp.async.bulk.wait_group.read 0; END:", "overwrites the byte",
-      REPORT_ASYNC, 1, 32 },
-    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:", NULL, 0, 1, 32 },
-    { STORES("[%rd63], [%r1], 128;") "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:", "overwrites the byte",
-      REPORT_ASYNC, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT "st.shared.u32 [%r1], 0; cp.async.bulk.wait_group.read 0; END:",
+      "overwrites the byte", REPORT_ASYNC, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:", NULL, 0, 1,
+      32 },
+    { STORES("[%rd63], [%r1], 128;") "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:",
+      "overwrites the byte", REPORT_ASYNC, 1, 32 },
     { STORES("[%rd63], [%r1], 64;") COMMIT STORE
       "[%rd63+64], [%r1+64], 64; " COMMIT
       "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:",
@@ -422,11 +448,13 @@ static const struct misuse misuses[] = {
     /* the tenth of ten, which has been read in time, with the first nine waited for one after the other */
     { TEN_STORES LINGER "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1+16], 0; cp.async.bulk.wait_group 0; END:",
       "overwrites the byte", REPORT_ASYNC + ALWAYS, 1, 32 },
-    { TEN_STORES "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:", NULL, 0, 1, 32 },
+    { TEN_STORES "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:", NULL, 0,
+      1, 32 },
     /* .read does not make what was written visible */
-    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:", "reads the byte",
-      REPORT_ASYNC + ALWAYS, 1, 32 },
-    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group 0; ld.global.u32 %r5, [%rd63]; END:", NULL, 0, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:",
+      "reads the byte", REPORT_ASYNC + ALWAYS, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group 0; ld.global.u32 %r5, [%rd63]; END:", NULL, 0, 1,
+      32 },
 };
 
 static void misuse_is_reported(struct test *t)
@@ -440,24 +468,24 @@ static void misuse_is_reported(struct test *t)
 static void a_ring_gives_the_same_under_every_schedule(struct test *t)
 {
     static const char text[] =
-        ".shared .align 128 .b8 s[256]; .shared .align 8 .b64 full[2]; .shared .align 8 .b64 empty[2]; mov.u32 %r1, s; mov.u32 "
-        "%r2, full; "
-        "mov.u32 %r3, empty; mov.u32 %r4, %tid.x; setp.ne.u32 %p1, %r4, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; "
-        "mbarrier.init.shared.b64 [%r2+8], 1; mbarrier.init.shared.b64 [%r3], 32; mbarrier.init.shared.b64 [%r3+8], 32; "
-        "fence.mbarrier_init.release.cluster; READY: bar.sync 0; mov.u32 %r5, 0; mov.u32 %r20, 0; setp.lt.u32 %p2, %r4, 32; @!%p2 "
-        "bra PRODUCE;\n"
-        "CONSUME: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; shl.b32 %r8, %r6, 3; add.u32 %r9, %r2, %r8; "
-        "W1: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W1; shl.b32 %r10, %r6, 7; shl.b32 %r11, %r4, 2; "
-        "add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r1; ld.shared.u32 %r12, [%r10]; fence.proxy.async; mad.lo.u32 %r20, %r20, 3, %r12; add.u32 "
-        "%r9, %r3, %r8; "
+        ".shared .align 128 .b8 s[256]; .shared .align 8 .b64 full[2]; .shared .align 8 .b64 empty[2]; mov.u32 %r1, s; "
+        "mov.u32 %r2, full; "
+        "mov.u32 %r3, empty; mov.u32 %r4, %tid.x; setp.ne.u32 %p1, %r4, 0; @%p1 bra READY; "
+        "mbarrier.init.shared.b64 [%r2], 1; mbarrier.init.shared.b64 [%r2+8], 1; mbarrier.init.shared.b64 [%r3], 32; "
+        "mbarrier.init.shared.b64 [%r3+8], 32; fence.mbarrier_init.release.cluster; READY: bar.sync 0; mov.u32 %r5, 0; "
+        "mov.u32 %r20, 0; setp.lt.u32 %p2, %r4, 32; @!%p2 bra PRODUCE;\n"
+        "CONSUME: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; shl.b32 %r8, %r6, 3; "
+        "add.u32 %r9, %r2, %r8; W1: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W1; "
+        "shl.b32 %r10, %r6, 7; shl.b32 %r11, %r4, 2; add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r1; "
+        "ld.shared.u32 %r12, [%r10]; fence.proxy.async; mad.lo.u32 %r20, %r20, 3, %r12; add.u32 %r9, %r3, %r8; "
         "mbarrier.arrive.shared.b64 _, [%r9]; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra CONSUME;\n"
         "mul.wide.u32 %rd1, %r4, 4; add.u64 %rd1, %rd1, %rd61; st.global.u32 [%rd1], %r20; bra END;\n"
-        "PRODUCE: setp.ne.u32 %p1, %r4, 32; @%p1 bra END; LOOP: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; "
-        "xor.b32 %r7, %r7, 1; "
-        "shl.b32 %r8, %r6, 3; add.u32 %r9, %r3, %r8; W2: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W2; "
-        "add.u32 %r9, %r2, %r8; "
-        "mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 128; shl.b32 %r10, %r6, 7; add.u32 %r10, %r10, %r1; mul.wide.u32 %rd1, "
-        "%r5, 128; "
+        "PRODUCE: setp.ne.u32 %p1, %r4, 32; @%p1 bra END; LOOP: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; "
+        "and.b32 %r7, %r7, 1; xor.b32 %r7, %r7, 1; "
+        "shl.b32 %r8, %r6, 3; add.u32 %r9, %r3, %r8; W2: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; "
+        "@!%p3 bra W2; add.u32 %r9, %r2, %r8; "
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 128; shl.b32 %r10, %r6, 7; add.u32 %r10, %r10, %r1; "
+        "mul.wide.u32 %rd1, %r5, 128; "
         "add.u64 %rd1, %rd1, %rd60; " LOAD
         "[%r10], [%rd1], 128, [%r9]; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra LOOP;\nEND:";
     uint32_t in[16 * 32], want[32] = { 0 }, got[32];

@@ -1,4 +1,5 @@
-/* mbarrier: sequences against a model, each misuse with its report, rings of producers and consumers under many schedules. */
+/* mbarrier: sequences against a model, each misuse with its report, rings of producers and consumers under many
+ * schedules. */
 #include "tests/support/harness.h"
 #include "machine/core/report.h"
 #include "machine/run/schedules.h"
@@ -27,8 +28,10 @@ static bool launch(struct sim *sim, uint32_t grid, uint32_t block, uint32_t clus
     return machine_run(&sim->machine, &l, &sim->report);
 }
 
-/* `text` on a cluster of `ctas` CTAs of `block` threads: the report must have this code and these words; words NULL: none. */
-static void expect(struct test *t, const char *text, uint32_t ctas, uint32_t block, enum report_code code, const char *words)
+/* `text` on a cluster of `ctas` CTAs of `block` threads: the report must have this code and these words; words NULL:
+ * none. */
+static void expect(struct test *t, const char *text, uint32_t ctas, uint32_t block, enum report_code code,
+                   const char *words)
 {
     struct sim sim;
     if (!sim_open(t, &sim, "sm_90a", text)) return;
@@ -37,7 +40,8 @@ static void expect(struct test *t, const char *text, uint32_t ctas, uint32_t blo
     if (words == NULL) {
         if (!ran) FAIL(t, "%s\n%s", text, sim.report.text);
     } else if (ran || sim.report.code != code || strstr(sim.report.text, words) == NULL) {
-        FAIL(t, "%s\nwanted %s with \"%s\", got %s", text, report_code_name(code), words, ran ? "no report" : sim.report.text);
+        FAIL(t, "%s\nwanted %s with \"%s\", got %s", text, report_code_name(code), words,
+             ran ? "no report" : sim.report.text);
     }
     sim_close(&sim);
 }
@@ -53,8 +57,8 @@ static void misuse_of_the_object_is_reported(struct test *t)
     expect(t, INIT(1) "mbarrier.arrive.shared.b64 %rd1, [bar];", 1, 1, REPORT_NONE, NULL);
     expect(t, INIT(1) "mbarrier.inval.shared.b64 [bar]; mbarrier.arrive.shared.b64 %rd1, [bar];", 1, 1, REPORT_BARRIER,
            "after the mbarrier.inval of line");
-    expect(t, INIT(1) "mbarrier.inval.shared.b64 [bar]; st.shared.u64 [bar], %rd1; ld.shared.u64 %rd1, [bar];", 1, 1, REPORT_NONE,
-           NULL);
+    expect(t, INIT(1) "mbarrier.inval.shared.b64 [bar]; st.shared.u64 [bar], %rd1; ld.shared.u64 %rd1, [bar];", 1, 1,
+           REPORT_NONE, NULL);
     expect(t, INIT(1) "mbarrier.inval.shared.b64 [bar]; ld.shared.u64 %rd1, [bar];", 1, 1, REPORT_UNINITIALISED,
            "nothing has written");
     expect(t, INIT(1) "mbarrier.init.shared.b64 [bar], 1;", 1, 1, REPORT_BARRIER, "no mbarrier.inval has ended");
@@ -68,8 +72,8 @@ static void misuse_of_the_object_is_reported(struct test *t)
     expect(t, INIT(1048575), 1, 1, REPORT_NONE, NULL);
     expect(t, OBJECT "mbarrier.init.shared.b64 [bar+4], 1;", 1, 1, REPORT_MISALIGNED, "no multiple of 8");
     expect(t, OBJECT "mbarrier.init.b64 [%rd60], 1;", 1, 1, REPORT_BARRIER, "not in shared memory");
-    expect(t, OBJECT "cvta.shared.u64 %rd1, bar; mbarrier.init.b64 [%rd1], 1; mbarrier.arrive.b64 %rd2, [%rd1];", 1, 1, REPORT_NONE,
-           NULL);
+    expect(t, OBJECT "cvta.shared.u64 %rd1, bar; mbarrier.init.b64 [%rd1], 1; mbarrier.arrive.b64 %rd2, [%rd1];", 1, 1,
+           REPORT_NONE, NULL);
     expect(t, INIT(1) "mbarrier.expect_tx.shared.b64 [bar], 16; mbarrier.inval.shared.b64 [bar];", 1, 1, REPORT_BARRIER,
            "copies have not completed");
 }
@@ -77,37 +81,47 @@ static void misuse_of_the_object_is_reported(struct test *t)
 static void wrong_counts_are_reported(struct test *t)
 {
     expect(t, INIT(2) "mbarrier.arrive.shared.b64 %rd1, [bar], 3;", 1, 1, REPORT_BARRIER,
-           "arrives 3 times, more often than is awaited, at mbarrier 0x400 (phase 0: 2 of 2 arrivals pending, tx-count 0)");
+           "arrives 3 times, more often than is awaited, at mbarrier 0x400 (phase 0: 2 of 2 arrivals pending, tx-count "
+           "0)");
     expect(t, INIT(2) "mbarrier.arrive.shared.b64 %rd1, [bar], 2;", 1, 1, REPORT_NONE, NULL);
     expect(t, INIT(2) "mbarrier.arrive.shared.b64 %rd1, [bar], 0;", 1, 1, REPORT_BARRIER, "arrives 0 times");
     /* an arrival while bytes are still awaited */
-    expect(t, INIT(1) "mbarrier.arrive.expect_tx.shared.b64 %rd1, [bar], 8; mbarrier.arrive.shared.b64 %rd1, [bar];", 1, 1,
-           REPORT_BARRIER, "more often than is awaited");
+    expect(t, INIT(1) "mbarrier.arrive.expect_tx.shared.b64 %rd1, [bar], 8; mbarrier.arrive.shared.b64 %rd1, [bar];", 1,
+           1, REPORT_BARRIER, "more often than is awaited");
     expect(t, INIT(1) "mbarrier.expect_tx.shared.b64 [bar], 1048576;", 1, 1, REPORT_BARRIER,
            "expects more bytes than a tx-count holds");
     expect(t, INIT(1) "mbarrier.expect_tx.shared.b64 [bar], 1048575;", 1, 1, REPORT_NONE, NULL);
     expect(t, INIT(1) "mbarrier.complete_tx.shared.b64 [bar], 1048575; mbarrier.complete_tx.shared.b64 [bar], 1;", 1, 1,
            REPORT_BARRIER, "completes more bytes than a tx-count holds");
-    expect(t, INIT(2) "mbarrier.arrive.noComplete.shared.b64 %rd1, [bar], 2;", 1, 1, REPORT_BARRIER, "in spite of .noComplete");
+    expect(t, INIT(2) "mbarrier.arrive.noComplete.shared.b64 %rd1, [bar], 2;", 1, 1, REPORT_BARRIER,
+           "in spite of .noComplete");
     expect(t, INIT(2) "mbarrier.arrive.noComplete.shared.b64 %rd1, [bar], 1;", 1, 1, REPORT_NONE, NULL);
     expect(t, INIT(2) "mbarrier.arrive_drop.shared.b64 %rd1, [bar], 2; mbarrier.arrive.shared.b64 %rd1, [bar];", 1, 1,
            REPORT_BARRIER, "0 of 0 arrivals pending");
-    expect(t, INIT(2) "mbarrier.arrive.shared.b64 %rd1, [bar]; mbarrier.pending_count.b64 %r3, %rd1;", 1, 1, REPORT_BARRIER,
-           "no state of an mbarrier.arrive.noComplete");
+    expect(t, INIT(2) "mbarrier.arrive.shared.b64 %rd1, [bar]; mbarrier.pending_count.b64 %r3, %rd1;", 1, 1,
+           REPORT_BARRIER, "no state of an mbarrier.arrive.noComplete");
 }
 
 /* Threads that wait for a phase which cannot end; the report shows why. */
 static void waits_without_end_are_deadlocks(struct test *t)
 {
 #define UNTIL(parity) "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], " #parity "; @!%p1 bra W; "
-    expect(t, INIT(1) "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64; mbarrier.complete_tx.shared.b64 [bar], 48; " UNTIL(0), 1,
-           1, REPORT_DEADLOCK, "mbarrier 0x400, parity 0 (phase 0: 0 of 1 arrivals pending, tx-count 16)");
-    expect(t, INIT(1) "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64; mbarrier.complete_tx.shared.b64 [bar], 64; " UNTIL(0), 1,
-           1, REPORT_NONE, NULL);
-    expect(t, INIT(2) "mbarrier.arrive.shared.b64 _, [bar]; " UNTIL(0), 1, 1, REPORT_DEADLOCK, "1 of 2 arrivals pending");
+    expect(
+        t,
+        INIT(1) "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64; mbarrier.complete_tx.shared.b64 [bar], 48; " UNTIL(
+            0),
+        1, 1, REPORT_DEADLOCK, "mbarrier 0x400, parity 0 (phase 0: 0 of 1 arrivals pending, tx-count 16)");
+    expect(
+        t,
+        INIT(1) "mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64; mbarrier.complete_tx.shared.b64 [bar], 64; " UNTIL(
+            0),
+        1, 1, REPORT_NONE, NULL);
+    expect(t, INIT(2) "mbarrier.arrive.shared.b64 _, [bar]; " UNTIL(0), 1, 1, REPORT_DEADLOCK,
+           "1 of 2 arrivals pending");
     expect(t, INIT(1) UNTIL(1), 1, 1, REPORT_NONE, NULL);
     /* the same with a loop that never waits, and with a time that is given */
-    expect(t, INIT(2) "mbarrier.arrive.shared.b64 _, [bar]; W: mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;", 1,
+    expect(t, INIT(2) "mbarrier.arrive.shared.b64 _, [bar]; W: mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; "
+                      "@!%p1 bra W;", 1,
            1, REPORT_DEADLOCK, "1 of 2 arrivals pending");
     expect(t, INIT(1) "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0, 100; @!%p1 bra W;", 1, 1, REPORT_DEADLOCK,
            "1 of 1 arrivals pending");
@@ -116,17 +130,21 @@ static void waits_without_end_are_deadlocks(struct test *t)
 static void phases_that_moved_on_are_reported(struct test *t)
 {
     /* thread 32 looks at phase 0 in vain; phases 0 and 1 end behind its back; then it looks again */
-#define MOVES(phases)                                                                                                              \
-    OBJECT "setp.ne.u32 %p2, %r2, 0; @!%p2 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; setp.eq.u32 %p3, %r2, 32; "              \
-           "@%p3 mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; bar.sync 0; mov.u32 %r3, " #phases "; @%p2 bra D; "           \
-           "L: mbarrier.arrive.shared.b64 _, [bar]; sub.u32 %r3, %r3, 1; setp.ne.u32 %p4, %r3, 0; @%p4 bra L; D: bar.sync 0; "     \
+#define MOVES(phases) \
+    OBJECT "setp.ne.u32 %p2, %r2, 0; @!%p2 mbarrier.init.shared.b64 [bar], 1; bar.sync 0; setp.eq.u32 %p3, %r2, 32; " \
+           "@%p3 mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; bar.sync 0; mov.u32 %r3, " #phases \
+           "; @%p2 bra D; " \
+           "L: mbarrier.arrive.shared.b64 _, [bar]; sub.u32 %r3, %r3, 1; setp.ne.u32 %p4, %r3, 0; @%p4 bra L; D: " \
+           "bar.sync 0; " \
            "@%p3 mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; "
     expect(t, MOVES(1), 1, 64, REPORT_NONE, NULL);
-    expect(t, MOVES(2), 1, 64, REPORT_BARRIER, "waits for parity 0, of phase 0; that phase and the next have ended meanwhile");
+    expect(t, MOVES(2), 1, 64, REPORT_BARRIER,
+           "waits for parity 0, of phase 0; that phase and the next have ended meanwhile");
     expect(t, MOVES(3), 1, 64, REPORT_BARRIER, "that phase and the next have ended meanwhile");
-    expect(t, INIT(1) "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 2;", 1, 1, REPORT_BARRIER, "waits for parity 2");
-    expect(t, INIT(1) "mbarrier.arrive.shared.b64 %rd1, [bar]; mbarrier.test_wait.shared.b64 %p1, [bar], %rd1;", 1, 1, REPORT_NONE,
-           NULL);
+    expect(t, INIT(1) "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 2;", 1, 1, REPORT_BARRIER,
+           "waits for parity 2");
+    expect(t, INIT(1) "mbarrier.arrive.shared.b64 %rd1, [bar]; mbarrier.test_wait.shared.b64 %p1, [bar], %rd1;", 1, 1,
+           REPORT_NONE, NULL);
     expect(t,
            INIT(1) "mbarrier.arrive.shared.b64 %rd1, [bar]; mbarrier.arrive.shared.b64 %rd2, [bar]; "
                    "mbarrier.test_wait.shared.b64 %p1, [bar], %rd1;",
@@ -142,8 +160,8 @@ static void phases_that_moved_on_are_reported(struct test *t)
 /* CTA 1 arrives at CTA 0's object. */
 static void clusters_arrive_at_each_other(struct test *t)
 {
-#define CLUSTER                                                                                                                    \
-    OBJECT "mov.u32 %r4, %cluster_ctarank; setp.eq.u32 %p2, %r4, 0; @%p2 mbarrier.init.shared.b64 [bar], 1; "                      \
+#define CLUSTER \
+    OBJECT "mov.u32 %r4, %cluster_ctarank; setp.eq.u32 %p2, %r4, 0; @%p2 mbarrier.init.shared.b64 [bar], 1; " \
            "fence.mbarrier_init.release.cluster; mapa.shared::cluster.u32 %r5, %r1, 0; "
 #define MEET "barrier.cluster.arrive.relaxed; barrier.cluster.wait; "
     expect(t,
@@ -152,11 +170,13 @@ static void clusters_arrive_at_each_other(struct test *t)
            2, 1, REPORT_NONE, NULL);
     expect(t, CLUSTER MEET "@!%p2 mbarrier.arrive.shared.b64 %rd1, [%r5];", 2, 1, REPORT_OUT_OF_BOUNDS,
            "the CTA's own shared memory");
-    expect(t, CLUSTER MEET "mbarrier.expect_tx.shared::cluster.b64 [%r5], 8; mbarrier.complete_tx.shared::cluster.b64 [%r5], 8; " MEET,
+    expect(t, CLUSTER MEET "mbarrier.expect_tx.shared::cluster.b64 [%r5], 8; mbarrier.complete_tx.shared::cluster.b64 "
+                           "[%r5], 8; " MEET,
            2, 1, REPORT_NONE, NULL);
     /* CTA 0 leaves at once; CTA 1 goes through a long loop first */
 #define LATE "@%p2 bra D; mov.u32 %r6, 2000; L: sub.u32 %r6, %r6, 1; setp.ne.u32 %p4, %r6, 0; @%p4 bra L; "
-    expect(t, CLUSTER MEET LATE "mbarrier.arrive.shared::cluster.b64 _, [%r5]; D:", 2, 1, REPORT_OUT_OF_BOUNDS, "has ended: its shared memory is gone");
+    expect(t, CLUSTER MEET LATE "mbarrier.arrive.shared::cluster.b64 _, [%r5]; D:", 2, 1, REPORT_OUT_OF_BOUNDS,
+           "has ended: its shared memory is gone");
     expect(t, CLUSTER MEET LATE "mbarrier.arrive.shared::cluster.b64 _, [%r5]; D: " MEET, 2, 1, REPORT_NONE, NULL);
     struct sim sim;
     CHECK(t, sim_refused(t, &sim, "sm_90a", INIT(1) "mbarrier.arrive.shared::cluster.b64 %rd1, [bar];"));
@@ -203,7 +223,8 @@ static void one_sequence(struct test *t)
     m.pending = m.expected;
     put(&s, "%s mbarrier.init.shared.b64 [bar], %u; mov.u32 %%r3, 99;\n", OBJECT, m.expected);
     for (int i = 0; i < STEPS; i++) {
-        const uint32_t count = 1 + (uint32_t)rnd_below(t, m.pending == 0 ? 1 : m.pending), bytes = 1 + (uint32_t)rnd_below(t, 4000);
+        const uint32_t count = 1 + (uint32_t)rnd_below(t, m.pending == 0 ? 1 : m.pending),
+                       bytes = 1 + (uint32_t)rnd_below(t, 4000);
         const bool drop = rnd_below(t, 8) == 0 && m.expected > count;
         uint32_t before = 99;
         put(&s, "mov.u32 %%r3, 99; ");
@@ -225,7 +246,8 @@ static void one_sequence(struct test *t)
         case 3:
             if (count >= m.pending && m.tx == 0) break;
             if (count > m.pending) break;
-            put(&s, "mbarrier.arrive%s.noComplete.shared.b64 %%rd1, [bar], %u; mbarrier.pending_count.b64 %%r3, %%rd1; ",
+            put(&s,
+                "mbarrier.arrive%s.noComplete.shared.b64 %%rd1, [bar], %u; mbarrier.pending_count.b64 %%r3, %%rd1; ",
                 drop ? "_drop" : "", count);
             before = m.pending;
             m.pending -= count;
@@ -244,7 +266,8 @@ static void one_sequence(struct test *t)
         model_end(&m);
         put(&s, "mbarrier.test_wait.parity.shared.b64 %%p1, [bar], %u; selp.u32 %%r4, 1, 0, %%p1; mov.u32 %%r5, 7; ",
             (uint32_t)(m.phase & 1));
-        put(&s, "mbarrier.try_wait.parity.shared.b64 %%p1, [bar], %u; selp.u32 %%r5, 1, 0, %%p1; ", (uint32_t)(~m.phase & 1));
+        put(&s, "mbarrier.try_wait.parity.shared.b64 %%p1, [bar], %u; selp.u32 %%r5, 1, 0, %%p1; ",
+            (uint32_t)(~m.phase & 1));
         put(&s, "st.global.v4.u32 [%%rd60+%d], {%%r3, %%r4, %%r5, 0};\n", 16 * i);
         want[4 * i] = before;
         want[4 * i + 1] = 0;
@@ -275,7 +298,8 @@ static void sequences_agree_with_a_model(struct test *t)
 /* Warp 0 produces, warps 1 and 2 consume: 4 stages of 32 words, full barriers of 32 arrivals, empty ones of 64. */
 static const char ring[] =
     ".shared .align 8 .b64 full[4], empty[4]; .shared .align 4 .b32 data[128];\n"
-    "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; mov.u32 %r20, full; mov.u32 %r21, empty; mov.u32 %r22, data;\n"
+    "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; mov.u32 %r20, full; mov.u32 %r21, empty; "
+    "mov.u32 %r22, data;\n"
     "setp.ne.u32 %p1, %r1, 0; @%p1 bra READY; mov.u32 %r4, 0;\n"
     "I: shl.b32 %r5, %r4, 3; add.u32 %r6, %r20, %r5; add.u32 %r7, %r21, %r5; mbarrier.init.shared.b64 [%r6], 32;\n"
     "mbarrier.init.shared.b64 [%r7], 64; add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 4; @%p2 bra I;\n"
@@ -283,19 +307,20 @@ static const char ring[] =
     "setp.ne.u32 %p3, %r2, 0; @%p3 bra CONSUME;\n"
     "PRODUCE: and.b32 %r11, %r8, 3; shl.b32 %r12, %r11, 3; add.u32 %r13, %r21, %r12; xor.b32 %r14, %r9, 1;\n"
     "PW: mbarrier.try_wait.parity.shared.b64 %p4, [%r13], %r14; @!%p4 bra PW;\n"
-    "shl.b32 %r15, %r11, 5; add.u32 %r15, %r15, %r3; shl.b32 %r15, %r15, 2; add.u32 %r15, %r15, %r22; mad.lo.u32 %r16, %r8, 100, "
-    "%r3;\n"
+    "shl.b32 %r15, %r11, 5; add.u32 %r15, %r15, %r3; shl.b32 %r15, %r15, 2; add.u32 %r15, %r15, %r22; "
+    "mad.lo.u32 %r16, %r8, 100, %r3;\n"
     "st.shared.u32 [%r15], %r16; add.u32 %r17, %r20, %r12; mbarrier.arrive.shared.b64 %rd1, [%r17];\n"
     "add.u32 %r8, %r8, 1; and.b32 %r18, %r8, 3; setp.eq.u32 %p5, %r18, 0; @%p5 xor.b32 %r9, %r9, 1;\n"
     "setp.lt.u32 %p6, %r8, 23; @%p6 bra PRODUCE; bra DONE;\n"
     "CONSUME: and.b32 %r11, %r8, 3; shl.b32 %r12, %r11, 3; add.u32 %r17, %r20, %r12;\n"
     "CW: mbarrier.test_wait.parity.shared.b64 %p4, [%r17], %r9; @!%p4 bra CW;\n"
-    "xor.b32 %r19, %r3, 5; shl.b32 %r15, %r11, 5; add.u32 %r15, %r15, %r19; shl.b32 %r15, %r15, 2; add.u32 %r15, %r15, %r22;\n"
-    "ld.shared.u32 %r16, [%r15]; mad.lo.u32 %r10, %r10, 3, %r16; add.u32 %r13, %r21, %r12; mbarrier.arrive.shared.b64 %rd1, "
-    "[%r13];\n"
+    "xor.b32 %r19, %r3, 5; shl.b32 %r15, %r11, 5; add.u32 %r15, %r15, %r19; shl.b32 %r15, %r15, 2; "
+    "add.u32 %r15, %r15, %r22;\n"
+    "ld.shared.u32 %r16, [%r15]; mad.lo.u32 %r10, %r10, 3, %r16; add.u32 %r13, %r21, %r12; "
+    "mbarrier.arrive.shared.b64 %rd1, [%r13];\n"
     "add.u32 %r8, %r8, 1; and.b32 %r18, %r8, 3; setp.eq.u32 %p5, %r18, 0; @%p5 xor.b32 %r9, %r9, 1;\n"
-    "setp.lt.u32 %p6, %r8, 23; @%p6 bra CONSUME; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd60; st.global.u32 [%rd2], "
-    "%r10;\n"
+    "setp.lt.u32 %p6, %r8, 23; @%p6 bra CONSUME; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd60; "
+    "st.global.u32 [%rd2], %r10;\n"
     "DONE:\n";
 
 static void a_ring_runs_under_every_schedule(struct test *t)
@@ -320,8 +345,9 @@ static void a_ring_runs_under_every_schedule(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(misuse_of_the_object_is_reported),  TEST(wrong_counts_are_reported),     TEST(waits_without_end_are_deadlocks),
-        TEST(phases_that_moved_on_are_reported), TEST(clusters_arrive_at_each_other), TEST(sequences_agree_with_a_model),
+        TEST(misuse_of_the_object_is_reported), TEST(wrong_counts_are_reported),
+        TEST(waits_without_end_are_deadlocks),  TEST(phases_that_moved_on_are_reported),
+        TEST(clusters_arrive_at_each_other),    TEST(sequences_agree_with_a_model),
         TEST(a_ring_runs_under_every_schedule),
     };
     return TEST_MAIN(argc, argv, cases);

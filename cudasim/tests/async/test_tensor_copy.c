@@ -1,4 +1,5 @@
-/* cp.async.bulk.tensor: random tensors and boxes of every type, rank and swizzle, out of bounds on all sides, against the model. */
+/* cp.async.bulk.tensor: random tensors and boxes of every type, rank and swizzle, out of bounds on all sides, against
+ * the model. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -63,8 +64,9 @@ static uint64_t make_map(struct test *t, struct sim *sim, const struct tensor_ca
 {
     _Alignas(64) uint8_t map[TENSOR_MAP_BYTES];
     char sentence[256];
-    if (tensor_map_encode_tiled(sim->machine.device, map, c->type, c->rank, address, c->dim, c->stride, c->box, c->step, 0,
-                                c->swizzle, 0, c->nan_fill, sentence, sizeof sentence) != 0)
+    if (tensor_map_encode_tiled(sim->machine.device, map, c->type, c->rank, address, c->dim, c->stride, c->box, c->step,
+                                0, c->swizzle, 0, c->nan_fill, sentence, sizeof sentence)
+        != 0)
         FAIL(t, "%s", sentence);
     map[10] &= 0xdf;                      /* bit 85: Blackwell's small maps with gaps want it cleared */
     return sim_buffer(sim, map, sizeof map);
@@ -74,8 +76,9 @@ static uint64_t make_map(struct test *t, struct sim *sim, const struct tensor_ca
 
 /* Shared memory s at %r1, a barrier at %r2, thread %r3; 128 threads. */
 static const char begin[] =
-    ".shared .align 1024 .b8 s[16384]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, %tid.x; "
-    "setp.ne.u32 %p1, %r3, 0; shl.b32 %r4, %r3, 2; cvt.u64.u32 %rd4, %r4; add.u32 %r5, %r1, %r4; add.u32 %r6, %r1, 16384;\n";
+    ".shared .align 1024 .b8 s[16384]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; "
+    "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; shl.b32 %r4, %r3, 2; cvt.u64.u32 %rd4, %r4; add.u32 %r5, %r1, %r4; "
+    "add.u32 %r6, %r1, 16384;\n";
 /* Bytes of p2 to s, visible to the engine. */
 static const char fill[] =
     "add.u64 %rd5, %rd62, %rd4; FILL: ld.global.u32 %r7, [%rd5]; st.shared.u32 [%r5], %r7; add.u64 %rd5, %rd5, 512; "
@@ -90,7 +93,8 @@ static int put_coordinates(char *text, size_t size, const struct tensor_case *c)
 {
     int n = 0;
     const uint32_t count = c->gathers ? 5 : c->rank;
-    for (uint32_t i = 0; i < count; i++) n += snprintf(text + n, size - (size_t)n, "%s%d", i == 0 ? "{" : ", ", c->start[i]);
+    for (uint32_t i = 0; i < count; i++)
+        n += snprintf(text + n, size - (size_t)n, "%s%d", i == 0 ? "{" : ", ", c->start[i]);
     return n + snprintf(text + n, size - (size_t)n, "}");
 }
 
@@ -100,10 +104,11 @@ static void load_text(char *text, size_t size, const struct tensor_case *c, uint
     put_coordinates(at, sizeof at, c);
     snprintf(text, size,
              "%s%s@%%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
-             "cp.async.bulk.tensor.%ud.shared::%s.global.tile%s.mbarrier::complete_tx::bytes [%%r1+%u], [%%rd60, %s], [%%r2];\n"
+             "cp.async.bulk.tensor.%ud.shared::%s.global.tile%s.mbarrier::complete_tx::bytes [%%r1+%u], [%%rd60, %s], "
+             "[%%r2];\n"
              "WAIT: mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0; @!%%p2 bra WAIT;\n%s",
-             begin, fill, model_transaction_bytes(c), c->rank, own ? "cta" : "cluster", c->gathers ? "::gather4" : "", offset, at,
-             drain);
+             begin, fill, model_transaction_bytes(c), c->rank, own ? "cta" : "cluster", c->gathers ? "::gather4" : "",
+             offset, at, drain);
 }
 
 static void store_text(char *text, size_t size, const struct tensor_case *c, uint32_t offset, const char *operation)
@@ -111,22 +116,28 @@ static void store_text(char *text, size_t size, const struct tensor_case *c, uin
     char at[128];
     put_coordinates(at, sizeof at, c);
     snprintf(text, size,
-             "%s%s@%%p1 bra END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile%s.bulk_group [%%rd60, %s], [%%r1+%u];\n"
+             "%s%s@%%p1 bra END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile%s.bulk_group [%%rd60, %s], "
+             "[%%r1+%u];\n"
              "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nEND:",
-             begin, fill, operation[0] == '\0' ? "" : ".reduce", c->rank, operation, c->gathers ? "::scatter4" : "", at, offset);
+             begin, fill, operation[0] == '\0' ? "" : ".reduce", c->rank, operation, c->gathers ? "::scatter4" : "", at,
+             offset);
 }
 
-static void describe(struct test *t, const struct tensor_case *c, const char *what, uint64_t byte, uint32_t got, uint32_t want)
+static void describe(struct test *t, const struct tensor_case *c, const char *what, uint64_t byte, uint32_t got,
+                     uint32_t want)
 {
     char at[128];
     put_coordinates(at, sizeof at, c);
-    FAIL(t, "%s: type %u rank %u swizzle %u dims %llu %llu %llu box %u %u %u steps %u %u at %s: byte %llu is %#x, not %#x", what,
-         c->type, c->rank, c->swizzle, (unsigned long long)c->dim[0], (unsigned long long)c->dim[1], (unsigned long long)c->dim[2],
-         c->box[0], c->box[1], c->box[2], c->step[1], c->step[2], at, (unsigned long long)byte, got, want);
+    FAIL(t,
+         "%s: type %u rank %u swizzle %u dims %llu %llu %llu box %u %u %u steps %u %u at %s: byte %llu is %#x, not "
+         "%#x",
+         what, c->type, c->rank, c->swizzle, (unsigned long long)c->dim[0], (unsigned long long)c->dim[1],
+         (unsigned long long)c->dim[2], c->box[0], c->box[1], c->box[2], c->step[1], c->step[2], at,
+         (unsigned long long)byte, got, want);
 }
 
-static void compare(struct test *t, const struct tensor_case *c, const char *what, const uint8_t *got, const uint8_t *want,
-                    size_t bytes)
+static void compare(struct test *t, const struct tensor_case *c, const char *what, const uint8_t *got,
+                    const uint8_t *want, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         if (got[i] != want[i]) {
@@ -161,7 +172,8 @@ static void check_load(struct test *t, const char *device, const struct tensor_c
     uint8_t *global = random_bytes(t, bytes), got[SHARED_BYTES], want[SHARED_BYTES];
     memset(want, POISON, sizeof want);
     const uint64_t tensor = sim_buffer(&sim, global, bytes);
-    const uint64_t p[3] = { make_map(t, &sim, c, tensor), sim_buffer(&sim, NULL, sizeof got), sim_buffer(&sim, want, sizeof want) };
+    const uint64_t p[3] = { make_map(t, &sim, c, tensor), sim_buffer(&sim, NULL, sizeof got),
+                            sim_buffer(&sim, want, sizeof want) };
     model_load(c, global, want + offset, offset);
     if (!run_cluster(&sim, 1, 128, 0, p, 3)) FAIL(t, "%s", sim.report.text);
     sim_read(&sim, p[1], got, sizeof got);
@@ -170,8 +182,8 @@ static void check_load(struct test *t, const char *device, const struct tensor_c
     sim_close(&sim);
 }
 
-static void check_store(struct test *t, const char *device, const struct tensor_case *c, const char *words, model_combine *combine,
-                        uint32_t operation, uint8_t *numbers, uint64_t schedule)
+static void check_store(struct test *t, const char *device, const struct tensor_case *c, const char *words,
+                        model_combine *combine, uint32_t operation, uint8_t *numbers, uint64_t schedule)
 {
     char text[8192];
     struct sim sim;
@@ -237,7 +249,8 @@ static void check_tf32(struct test *t, enum tensor_type type)
     load_text(text, sizeof text, &c, 0, false);
     if (!sim_open(t, &sim, "sm_90a", text)) return;
     const uint64_t tensor = sim_buffer(&sim, in, sizeof in);
-    const uint64_t p[3] = { make_map(t, &sim, &c, tensor), sim_buffer(&sim, NULL, sizeof got), sim_buffer(&sim, NULL, sizeof got) };
+    const uint64_t p[3] = { make_map(t, &sim, &c, tensor), sim_buffer(&sim, NULL, sizeof got),
+                            sim_buffer(&sim, NULL, sizeof got) };
     if (!run_cluster(&sim, 1, 128, 0, p, 3)) FAIL(t, "%s", sim.report.text);
     sim_read(&sim, p[1], got, sizeof got);
     CHECK(t, memcmp(got, want, sizeof want) == 0);
@@ -339,7 +352,8 @@ static uint64_t reduce(uint32_t operation, uint32_t type, uint64_t a, uint64_t b
 static bool is_reduced(uint32_t operation, uint32_t type)
 {
     switch (operation) {
-    case ADD: return type == TENSOR_MAP_U32 || type == TENSOR_MAP_S32 || type == TENSOR_MAP_U64 || type == TENSOR_MAP_F32;
+    case ADD:
+        return type == TENSOR_MAP_U32 || type == TENSOR_MAP_S32 || type == TENSOR_MAP_U64 || type == TENSOR_MAP_F32;
     case INC:
     case DEC: return type == TENSOR_MAP_U32;
     case MIN:
@@ -392,20 +406,22 @@ static void slices_are_multicast(struct test *t)
             uint8_t *global = random_bytes(t, (size_t)model_global_bytes(&c)), got[4 * 4096], want[4 * 4096];
             snprintf(
                 text, sizeof text,
-                ".shared .align 1024 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %%r1, s; mov.u32 %%r2, bar; mov.u32 %%r3, "
-                "%%tid.x; "
-                "mov.u32 %%r8, %%cluster_ctarank; setp.ne.u32 %%p1, %%r3, 0; @%%p1 bra READY; mbarrier.init.shared.b64 [%%r2], 1; "
-                "mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; fence.mbarrier_init.release.cluster; "
-                "READY: barrier.cluster.arrive; barrier.cluster.wait; @%%p1 bra WAIT; mov.u16 %%rs1, %u; shl.b32 %%r9, %%r8, 10; "
-                "add.u32 %%r10, %%r1, %%r9; shl.b32 %%r11, %%r8, 3;\n"
-                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%%r10], [%%rd60, "
-                "{0, "
+                ".shared .align 1024 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %%r1, s; mov.u32 %%r2, bar; "
+                "mov.u32 %%r3, %%tid.x; "
+                "mov.u32 %%r8, %%cluster_ctarank; setp.ne.u32 %%p1, %%r3, 0; @%%p1 bra READY; "
+                "mbarrier.init.shared.b64 [%%r2], 1; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; "
+                "fence.mbarrier_init.release.cluster; READY: barrier.cluster.arrive; barrier.cluster.wait; "
+                "@%%p1 bra WAIT; mov.u16 %%rs1, %u; shl.b32 %%r9, %%r8, 10; add.u32 %%r10, %%r1, %%r9; "
+                "shl.b32 %%r11, %%r8, 3;\n"
+                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                "[%%r10], [%%rd60, {0, "
                 "%%r11}], [%%r2], %%rs1;\nWAIT: mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0; @!%%p2 bra WAIT;\n"
                 "shl.b32 %%r4, %%r3, 2; add.u32 %%r5, %%r1, %%r4; shl.b32 %%r12, %%r8, 12; add.u32 %%r12, %%r12, %%r4; "
                 "cvt.u64.u32 %%rd4, %%r12; add.u64 %%rd5, %%rd61, %%rd4; mov.u32 %%r6, 0;\n"
-                "DRAIN: ld.shared.u32 %%r7, [%%r5]; st.global.u32 [%%rd5], %%r7; add.u32 %%r5, %%r5, 256; add.u64 %%rd5, %%rd5, "
-                "256; "
-                "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p3, %%r6, %u; @%%p3 bra DRAIN; barrier.cluster.arrive; barrier.cluster.wait;",
+                "DRAIN: ld.shared.u32 %%r7, [%%r5]; st.global.u32 [%%rd5], %%r7; add.u32 %%r5, %%r5, 256; "
+                "add.u64 %%rd5, %%rd5, 256; "
+                "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p3, %%r6, %u; @%%p3 bra DRAIN; barrier.cluster.arrive; "
+                "barrier.cluster.wait;",
                 ctas * 1024, (1u << ctas) - 1, ctas * 4);
             if (!sim_open(t, &sim, "sm_90a", text)) return;
             use_schedule(&sim, s);
@@ -425,8 +441,8 @@ static void slices_are_multicast(struct test *t)
         }
 }
 
-/* Each CTA loads a slice of its own, with .cta_group::2 and the mbarrier of the CTA that clearing bit 24 leads to: the even one of
- * the pair hears of both, and tells its peer by the cluster's barrier. */
+/* Each CTA loads a slice of its own, with .cta_group::2 and the mbarrier of the CTA that clearing bit 24 leads to: the
+ * even one of the pair hears of both, and tells its peer by the cluster's barrier. */
 static void pairs_signal_one_mbarrier(struct test *t)
 {
     for (uint64_t s = 0; s < 100; s++) {
@@ -434,31 +450,35 @@ static void pairs_signal_one_mbarrier(struct test *t)
         const bool multicast = s % 4 >= 2, early_word = s % 8 >= 4;
         char text[8192], load[512];
         struct sim sim;
-        struct tensor_case c = { .type = TENSOR_MAP_F16, .rank = 2, .dim = { 64, 32 }, .stride = { 160 }, .box = { 64, 8 },
+        struct tensor_case c = { .type = TENSOR_MAP_F16, .rank = 2, .dim = { 64, 32 }, .stride = { 160 },
+                                 .box = { 64, 8 },
                                  .step = { 1, 1 }, .swizzle = 3 };
         uint8_t *global = random_bytes(t, (size_t)model_global_bytes(&c)), got[4 * 4096], want[4 * 4096];
         snprintf(load, sizeof load,
-                 "cp.async.bulk.tensor.2d%s.shared::cluster.global.mbarrier::complete_tx::bytes%s%s [%%r10], [%%rd60, {0, %%r11}], "
-                 "[%%r14]%s;", early_word ? ".cta_group::2" : "", multicast ? ".multicast::cluster" : "",
+                 "cp.async.bulk.tensor.2d%s.shared::cluster.global.mbarrier::complete_tx::bytes%s%s [%%r10], [%%rd60, "
+                 "{0, %%r11}], [%%r14]%s;", early_word ? ".cta_group::2" : "", multicast ? ".multicast::cluster" : "",
                  early_word ? "" : ".cta_group::2", multicast ? ", %rs1" : "");
         snprintf(text, sizeof text,
-                 ".shared .align 1024 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %%r1, s; mov.u32 %%r2, bar; mov.u32 %%r3, "
-                 "%%tid.x; mov.u32 %%r8, %%cluster_ctarank; setp.ne.u32 %%p1, %%r3, 0; @%%p1 bra READY; "
+                 ".shared .align 1024 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %%r1, s; mov.u32 %%r2, bar; "
+                 "mov.u32 %%r3, %%tid.x; mov.u32 %%r8, %%cluster_ctarank; setp.ne.u32 %%p1, %%r3, 0; @%%p1 bra READY; "
                  "mbarrier.init.shared.b64 [%%r2], 1; fence.mbarrier_init.release.cluster; and.b32 %%r13, %%r8, 1; "
                  "setp.ne.u32 %%p4, %%r13, 0; @!%%p4 mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
-                 "READY: barrier.cluster.arrive; barrier.cluster.wait; @%%p1 bra WAIT; mov.u16 %%rs1, %u; shl.b32 %%r9, %%r8, 10; "
-                 "add.u32 %%r10, %%r1, %%r9; shl.b32 %%r11, %%r8, 3; and.b32 %%r14, %%r2, 0xfeffffff;\n%s\n"
+                 "READY: barrier.cluster.arrive; barrier.cluster.wait; @%%p1 bra WAIT; mov.u16 %%rs1, %u; "
+                 "shl.b32 %%r9, %%r8, 10; add.u32 %%r10, %%r1, %%r9; shl.b32 %%r11, %%r8, 3; "
+                 "and.b32 %%r14, %%r2, 0xfeffffff;\n%s\n"
                  "WAIT: and.b32 %%r13, %%r8, 1; setp.ne.u32 %%p4, %%r13, 0; @%%p4 bra TOLD; "
                  "LOOK: mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0; @!%%p2 bra LOOK;\n"
                  "TOLD: barrier.cluster.arrive; barrier.cluster.wait;\n"
-                 "shl.b32 %%r4, %%r3, 2; add.u32 %%r5, %%r1, %%r4; shl.b32 %%r12, %%r8, 12; add.u32 %%r12, %%r12, %%r4; "
-                 "cvt.u64.u32 %%rd4, %%r12; add.u64 %%rd5, %%rd61, %%rd4; mov.u32 %%r6, %u; mul.lo.u32 %%r6, %%r6, %%r8;\n"
+                 "shl.b32 %%r4, %%r3, 2; add.u32 %%r5, %%r1, %%r4; shl.b32 %%r12, %%r8, 12; "
+                 "add.u32 %%r12, %%r12, %%r4; cvt.u64.u32 %%rd4, %%r12; add.u64 %%rd5, %%rd61, %%rd4; "
+                 "mov.u32 %%r6, %u; mul.lo.u32 %%r6, %%r6, %%r8;\n"
                  "mov.u32 %%r7, %u; mul.lo.u32 %%r15, %%r6, 256; add.u32 %%r5, %%r5, %%r15; cvt.u64.u32 %%rd6, %%r15; "
                  "add.u64 %%rd5, %%rd5, %%rd6;\n"
                  "DRAIN: ld.shared.u32 %%r16, [%%r5]; st.global.u32 [%%rd5], %%r16; add.u32 %%r5, %%r5, 256; "
                  "add.u64 %%rd5, %%rd5, 256; sub.u32 %%r7, %%r7, 1; setp.ne.u32 %%p3, %%r7, 0; @%%p3 bra DRAIN; "
                  "barrier.cluster.arrive; barrier.cluster.wait;",
-                 multicast ? 2 * ctas * 1024 : 2048, (1u << ctas) - 1, load, multicast ? 0 : 4, multicast ? 4 * ctas : 4);
+                 multicast ? 2 * ctas * 1024 : 2048, (1u << ctas) - 1, load, multicast ? 0 : 4,
+                 multicast ? 4 * ctas : 4);
         if (!sim_open(t, &sim, "sm_100a", text)) return;
         use_schedule(&sim, s);
         const uint64_t tensor = sim_buffer(&sim, global, (size_t)model_global_bytes(&c));
@@ -481,19 +501,24 @@ static void pairs_signal_one_mbarrier(struct test *t)
 /* 128 zeros and every field set by tensormap.replace, in shared memory, as compilers of tensor programs do. */
 static void a_map_is_assembled_from_zeros(struct test *t)
 {
-#define FIELD(field, type, operands) "tensormap.replace.tile." field ".shared::cta.b1024." type " [%%r20], " operands ";\n"
+#define FIELD(field, type, operands) \
+    "tensormap.replace.tile." field ".shared::cta.b1024." type " [%%r20], " operands ";\n"
     static const char before[] =
-        ".shared .align 128 .b8 m[128]; mov.u32 %%r20, m; mov.u32 %%r21, %%tid.x; setp.ge.u32 %%p4, %%r21, 32; @%%p4 bra DONE; "
-        "shl.b32 %%r22, %%r21, 2; add.u32 %%r22, %%r22, %%r20; st.shared.u32 [%%r22], 0; bar.warp.sync -1; setp.ne.u32 %%p5, "
-        "%%r21, 0; "
-        "@%%p5 bra COPY;\n" FIELD("global_address", "b64", "%%rd63") FIELD("rank", "b32", "1") FIELD("box_dim", "b32", "0, %u")
-            FIELD("box_dim", "b32", "1, %u") FIELD("global_dim", "b32", "0, %u") FIELD("global_dim", "b32", "1, %u")
-                FIELD("global_stride", "b64", "0, %u") FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1")
-                    FIELD("elemtype", "b32", "10") FIELD("interleave_layout", "b32", "0") FIELD("swizzle_mode", "b32", "3") FIELD(
-                        "fill_mode", "b32", "1") "COPY: bar.warp.sync -1; "
-                                                 "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
-                                                 "aligned [%%rd60], [%%r20], 128;\n"
-                                                 "DONE: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu [%%rd60], 128;\n%s";
+        ".shared .align 128 .b8 m[128]; mov.u32 %%r20, m; mov.u32 %%r21, %%tid.x; setp.ge.u32 %%p4, %%r21, 32; "
+        "@%%p4 bra DONE; shl.b32 %%r22, %%r21, 2; add.u32 %%r22, %%r22, %%r20; st.shared.u32 [%%r22], 0; "
+        "bar.warp.sync -1; setp.ne.u32 %%p5, %%r21, 0; "
+        "@%%p5 bra COPY;\n" FIELD("global_address", "b64", "%%rd63") FIELD("rank", "b32", "1")
+            FIELD("box_dim", "b32", "0, %u") FIELD("box_dim", "b32", "1, %u") FIELD("global_dim", "b32", "0, %u")
+                FIELD("global_dim", "b32", "1, %u") FIELD("global_stride", "b64", "0, %u")
+                    FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1")
+                        FIELD("elemtype", "b32", "10") FIELD("interleave_layout", "b32", "0") FIELD("swizzle_mode",
+                                                                                                    "b32", "3")
+                            FIELD("fill_mode", "b32",
+                                  "1") "COPY: bar.warp.sync -1; "
+                                       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+                                       "aligned [%%rd60], [%%r20], 128;\n"
+                                       "DONE: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu "
+                                       "[%%rd60], 128;\n%s";
     for (uint64_t s = 0; s < 20; s++) {
         struct tensor_case c = random_case(t, TENSOR_MAP_BF16, 3, 2, false);
         char text[16384], load[8192];
@@ -501,8 +526,8 @@ static void a_map_is_assembled_from_zeros(struct test *t)
         c.nan_fill = true;
         c.step[1] = 1;
         load_text(load, sizeof load, &c, 0, false);
-        snprintf(text, sizeof text, before, c.box[0], c.box[1], (uint32_t)c.dim[0], (uint32_t)c.dim[1], (uint32_t)c.stride[0],
-                 load);
+        snprintf(text, sizeof text, before, c.box[0], c.box[1], (uint32_t)c.dim[0], (uint32_t)c.dim[1],
+                 (uint32_t)c.stride[0], load);
         if (!sim_open(t, &sim, "sm_90a", text)) return;
         use_schedule(&sim, s);
         const size_t bytes = (size_t)model_global_bytes(&c);

@@ -21,7 +21,8 @@ static const struct request plain = { .type = TENSOR_MAP_F16,
 static int encode(const char *device, const struct request *r, void *map, char *sentence)
 {
     return tensor_map_encode_tiled(device_named(device), map, r->type, r->rank, r->address, r->dim, r->stride, r->box,
-                                   r->element_stride, r->interleave, r->swizzle, r->l2_promotion, r->fill, sentence, 256);
+                                   r->element_stride, r->interleave, r->swizzle, r->l2_promotion, r->fill, sentence,
+                                   256);
 }
 
 static void wants(struct test *t, int line, const char *device, const struct request *r, const char *words)
@@ -124,10 +125,12 @@ static void null_and_misaligned_arguments(struct test *t)
     const struct request *r = &plain;
     CHECK(t, encode("sm_90a", r, map + 32, sentence) == 1 && strstr(sentence, "multiple of 64") != NULL);
     CHECK(t, encode("sm_90a", r, NULL, sentence) == 1 && strstr(sentence, "null") != NULL);
-    CHECK(t, tensor_map_encode_tiled(device_named("sm_90a"), map, r->type, 2, r->address, r->dim, NULL, r->box, r->element_stride,
-                                     0, 0, 0, 0, sentence, sizeof sentence) == 1);
-    CHECK(t, tensor_map_encode_tiled(device_named("sm_90a"), map, r->type, 1, r->address, r->dim, NULL, r->box, r->element_stride,
-                                     0, 0, 0, 0, sentence, sizeof sentence) == 0);
+    CHECK(t, tensor_map_encode_tiled(device_named("sm_90a"), map, r->type, 2, r->address, r->dim, NULL, r->box,
+                                     r->element_stride, 0, 0, 0, 0, sentence, sizeof sentence)
+                 == 1);
+    CHECK(t, tensor_map_encode_tiled(device_named("sm_90a"), map, r->type, 1, r->address, r->dim, NULL, r->box,
+                                     r->element_stride, 0, 0, 0, 0, sentence, sizeof sentence)
+                 == 0);
 }
 
 static void every_damaged_byte_is_seen(struct test *t)
@@ -151,13 +154,15 @@ static void every_damaged_byte_is_seen(struct test *t)
     CHECK(t, tensor_map_replace_address(device_named("sm_90a"), map, 0x20000, sentence, sizeof sentence) == 1);
 }
 
-/* Known issues of NVIDIA's driver 595.71.05: on Blackwell bit 85 is to be cleared in maps of less than 128 KiB that are not dense. */
+/* Known issues of NVIDIA's driver 595.71.05: on Blackwell bit 85 is to be cleared in maps of less than 128 KiB that are
+ * not dense. */
 static void small_maps_with_gaps_want_bit_85_cleared(struct test *t)
 {
     static const struct { const char *device; uint64_t dim[3], stride[2]; bool sporadic; } maps[] = {
         { "sm_100a", { 64, 8, 2 }, { 128, 1024 }, false },          { "sm_100a", { 64, 8, 2 }, { 144, 1152 }, true },
         { "sm_100a", { 64, 8, 1 }, { 128, 16 }, true },             { "sm_90a", { 64, 8, 2 }, { 144, 1152 }, false },
-        { "sm_120a", { 64, 8, 2 }, { 128, 1040 }, true },           { "sm_100a", { 64, 1024, 1 }, { 144, 147456 }, false },
+        { "sm_120a", { 64, 8, 2 }, { 128, 1040 }, true },
+          { "sm_100a", { 64, 1024, 1 }, { 144, 147456 }, false },
         { "sm_100a", { 64, 1, 2 }, { 128, (UINT64_C(1) << 40) - 16 }, false },
     };
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
@@ -169,19 +174,23 @@ static void small_maps_with_gaps_want_bit_85_cleared(struct test *t)
         CHECK(t, encode(maps[i].device, &r, map, sentence) == 0);
         CHECK(t, tensor_map_read(map, &layout) == TENSOR_MAP_VALID && layout.sporadic == maps[i].sporadic);
         map[10] &= 0xdf;
-        CHECK(t, tensor_map_read(map, &layout) == TENSOR_MAP_VALID && !layout.sporadic && layout.stride[0] == maps[i].stride[0]);
+        CHECK(t, tensor_map_read(map, &layout) == TENSOR_MAP_VALID && !layout.sporadic
+                     && layout.stride[0] == maps[i].stride[0]);
     }
 }
 
-/* The tables of PTX ISA 5.5.7: which 16-byte chunk of the source row lies at each chunk of shared memory, rows of 128 bytes. */
+/* The tables of PTX ISA 5.5.7: which 16-byte chunk of the source row lies at each chunk of shared memory, rows of 128
+ * bytes. */
 static const char *const patterns[][8] = {
     [SWIZZLE_32B] = { "01234567", "10325476", "01234567", "10325476", "01234567", "10325476", "01234567", "10325476" },
     [SWIZZLE_64B] = { "01234567", "10325476", "23016745", "32107654", "01234567", "10325476", "23016745", "32107654" },
     [SWIZZLE_128B] = { "01234567", "10325476", "23016745", "32107654", "45670123", "54761032", "67452301", "76543210" },
-    [SWIZZLE_128B + ATOM_32B] = { "01234567", "23016745", "45670123", "67452301", "01234567", "23016745", "45670123", "67452301" },
     [SWIZZLE_128B +
-        ATOM_32B_FLIP_8B] = { "01234567", "23016745", "45670123", "67452301", "01234567", "23016745", "45670123", "67452301" },
-    [SWIZZLE_128B + ATOM_64B] = { "01234567", "45670123", "01234567", "45670123", "01234567", "45670123", "01234567", "45670123" },
+        ATOM_32B] = { "01234567", "23016745", "45670123", "67452301", "01234567", "23016745", "45670123", "67452301" },
+    [SWIZZLE_128B + ATOM_32B_FLIP_8B] = { "01234567", "23016745", "45670123", "67452301", "01234567", "23016745",
+                                          "45670123", "67452301" },
+    [SWIZZLE_128B +
+        ATOM_64B] = { "01234567", "45670123", "01234567", "45670123", "01234567", "45670123", "01234567", "45670123" },
 };
 
 static void swizzles_are_those_of_the_manual(struct test *t)
@@ -190,7 +199,8 @@ static void swizzles_are_those_of_the_manual(struct test *t)
         const struct tensor_layout layout = { .swizzle = (uint8_t)(mode < SWIZZLE_128B ? mode : SWIZZLE_128B),
                                               .atom = (uint8_t)(mode < SWIZZLE_128B ? 0 : mode - SWIZZLE_128B) };
         for (uint32_t byte = 0; byte < 1024; byte++) {
-            const uint32_t row = byte / 128, chunk = byte / 16 % 8, flip = mode == SWIZZLE_128B + ATOM_32B_FLIP_8B && row % 2 == 1;
+            const uint32_t row = byte / 128, chunk = byte / 16 % 8,
+                           flip = mode == SWIZZLE_128B + ATOM_32B_FLIP_8B && row % 2 == 1;
             const uint32_t to = tensor_swizzle_address(&layout, 0x20000 + byte) - 0x20000;
             CHECK(t, to / 128 == row && (uint32_t)(patterns[mode][row][to / 16 % 8] - '0') == chunk);
             CHECK(t, to % 16 == (flip ? (byte % 16) ^ 8 : byte % 16));

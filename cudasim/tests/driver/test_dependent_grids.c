@@ -1,18 +1,23 @@
-/* Programmatic dependent launch (PTX ISA 9.7.13.13): what a grid may touch before it has waited for the grids in front of it. */
+/* Programmatic dependent launch (PTX ISA 9.7.13.13): what a grid may touch before it has waited for the grids in front
+ * of it. */
 #include <stdlib.h>
 
 #include "tests/support/driver_api.h"
 
 #define CALLS(X) \
-    X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream)) X(cuStreamSynchronize, (CUstream)) \
-    X(cuEventCreate, (CUevent *, unsigned)) X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent)) \
-    X(cuEventDestroy_v2, (CUevent)) X(cuCtxSynchronize, (void)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
-    X(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
-    X(cuModuleLoadData, (CUmodule *, const void *)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
-    X(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **)) \
-    X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode)) X(cuStreamEndCapture, (CUstream, CUgraph *)) \
-    X(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) X(cuGraphLaunch, (CUgraphExec, CUstream)) \
-    X(cuGraphExecDestroy, (CUgraphExec)) X(cuGraphDestroy, (CUgraph))
+    X(cuStreamCreate, (CUstream *, unsigned)) \
+    X(cuStreamDestroy_v2, (CUstream)) X(cuStreamSynchronize, (CUstream)) X(cuEventCreate, (CUevent *, unsigned)) \
+        X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent)) X(cuEventDestroy_v2, (CUevent)) \
+            X(cuCtxSynchronize, (void)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
+                X(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream)) \
+                    X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) X(cuModuleLoadData, (CUmodule *, const void *)) \
+                        X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
+                            X(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **)) \
+                                X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode)) \
+                                    X(cuStreamEndCapture, (CUstream, CUgraph *)) \
+                                        X(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) \
+                                            X(cuGraphLaunch, (CUgraphExec, CUstream)) \
+                                                X(cuGraphExecDestroy, (CUgraphExec)) X(cuGraphDestroy, (CUgraph))
 DRIVER_CALLS(CALLS)
 
 /* Kernels of 64 threads with a pointer, each in a module of its own. */
@@ -45,7 +50,8 @@ static void load(struct test *t, int i)
     CUmodule module;
     snprintf(text, sizeof text, ".version 8.3\n.target sm_90\n.address_size 64\n.visible .entry %s(.param .u64 p)\n{\n"
              ".reg .b64 %%a; .reg .b32 %%v, %%t; .reg .pred %%first, %%rest; .shared .align 16 .b8 box[16];\n"
-             "ld.param.u64 %%a, [p]; mov.u32 %%t, %%tid.x; setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%rest, %%t, 32;\n%s ret;\n}\n",
+             "ld.param.u64 %%a, [p]; mov.u32 %%t, %%tid.x; setp.eq.u32 %%first, %%t, 0; setp.eq.u32 %%rest, %%t, 32;\n"
+             "%s ret;\n}\n",
              kernels[i].name, kernels[i].body);
     OK(t, cuModuleLoadData(&module, text));
     OK(t, cuModuleGetFunction(&function[i], module, kernels[i].name));
@@ -72,7 +78,8 @@ static void launch(struct test *t, const char *name, bool programmatic)
     else cuLaunchKernelEx(&c, function[i], (void *[]){ &cell }, NULL);          /* a fault is asked for at the end */
 }
 
-/* Words: a kernel, launched programmatically, or plainly with '!' behind it; what the host or the stream does between. */
+/* Words: a kernel, launched programmatically, or plainly with '!' behind it; what the host or the stream does
+ * between. */
 static void play(struct test *t, const char *words)
 {
     char copy[256], *rest = copy;
@@ -163,7 +170,8 @@ static void in_a_graph(struct test *t)
         OK(t, cuStreamEndCapture(stream, &graph));
         OK(t, cuGraphInstantiateWithFlags(&exec, graph, 0));
         cuGraphLaunch(exec, stream);
-        if (!cases[i].races) cuGraphLaunch(exec, stream);        /* its first kernel begins when the graph before has ended */
+        if (!cases[i].races) cuGraphLaunch(exec, stream);        /* its first kernel begins when the graph before has
+                                                                    ended */
         const CUresult end = cuCtxSynchronize();
         if ((end != CUDA_SUCCESS) != cases[i].races) FAIL(t, "%s: %d", cases[i].words, (int)end);
         cuGraphExecDestroy(exec), cuGraphDestroy(graph);

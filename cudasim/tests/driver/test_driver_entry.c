@@ -1,4 +1,5 @@
-/* The library as a program finds it: by cuGetProcAddress, under the name libcuda.so.1, with fatbins and launches by attributes. */
+/* The library as a program finds it: by cuGetProcAddress, under the name libcuda.so.1, with fatbins and launches by
+ * attributes. */
 #include "tests/support/kernel_api.h"
 
 #include <dlfcn.h>
@@ -10,7 +11,8 @@ static get_proc *proc_address(struct test *t)
 {
     get_proc *found = NULL;
     if (api_get(t) == NULL) return NULL;
-    void *library = dlopen(CUDASIM_LIBRARY, RTLD_NOW | RTLD_LOCAL), *symbol = library == NULL ? NULL : dlsym(library, "cuGetProcAddress_v2");
+    void *library = dlopen(CUDASIM_LIBRARY, RTLD_NOW | RTLD_LOCAL),
+         *symbol = library == NULL ? NULL : dlsym(library, "cuGetProcAddress_v2");
     memcpy(&found, &symbol, sizeof found);
     if (found == NULL) FAIL(t, "no cuGetProcAddress_v2");
     return found;
@@ -23,7 +25,8 @@ static void names_resolve_as_a_version_knew_them(struct test *t)
         { "cuMemAlloc", 13000, 0, "cuMemAlloc_v2" },   { "cuMemAlloc", 3000, 2, NULL },
         { "cuLaunchKernel", 4000, 0, "cuLaunchKernel" }, { "cuCtxCreate", 12000, 0, "cuCtxCreate_v2" },
         { "cuCtxCreate", 13000, 0, "cuCtxCreate_v4" },  { "cuNoSuchThing", 13000, 1, NULL },
-        { "malloc", 13000, 1, NULL },                   { "cuTensorMapEncodeTiled", 12000, 0, "cuTensorMapEncodeTiled" },
+        { "malloc", 13000, 1, NULL },                   { "cuTensorMapEncodeTiled", 12000, 0,
+          "cuTensorMapEncodeTiled" },
     };
     void *library = dlopen(CUDASIM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; get != NULL && i < sizeof cases / sizeof *cases; i++) {
@@ -51,10 +54,13 @@ static void it_lies_as_libcuda_in_a_folder_of_its_own(struct test *t)
 
 /* ---- fatbins, made here: two texts, one compressed entry, one cubin ---- */
 
-static const char text_90[] = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n.reg .b64 %rd; "
-                              ".reg .b32 %r; .reg .pred %q;\nmov.u32 %r, %cluster_ctarank; setp.ne.u32 %q, %r, 0; @%q exit;\n"
-                              "ld.param.u64 %rd, [p]; mov.u32 %r, %cluster_nctarank; st.global.u32 [%rd], %r; ret;\n}\n";
-static const char text_80[] = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry old(.param .u64 p)\n{\nret;\n}\n";
+static const char text_90[] =
+    ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n"
+    ".reg .b64 %rd; .reg .b32 %r; .reg .pred %q;\nmov.u32 %r, %cluster_ctarank; "
+    "setp.ne.u32 %q, %r, 0; @%q exit;\n"
+    "ld.param.u64 %rd, [p]; mov.u32 %r, %cluster_nctarank; st.global.u32 [%rd], %r; ret;\n}\n";
+static const char text_80[] =
+    ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry old(.param .u64 p)\n{\nret;\n}\n";
 static const char text_120[] = ".version 9.0\n.target sm_120a\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
 
 struct fatbin { uint64_t bytes[512]; size_t used; };
@@ -76,7 +82,8 @@ static void add_entry(struct fatbin *f, uint16_t kind, uint32_t sm, uint64_t fla
     uint8_t header[64] = { 0 };
     const uint32_t header_bytes = 64;
     const uint64_t padded = (size + 8) / 8 * 8;
-    memcpy(header, &kind, 2), memcpy(header + 4, &header_bytes, 4), memcpy(header + 8, &padded, 8), memcpy(header + 28, &sm, 4);
+    memcpy(header, &kind, 2), memcpy(header + 4, &header_bytes, 4), memcpy(header + 8, &padded, 8),
+        memcpy(header + 28, &sm, 4);
     memcpy(header + 40, &flags, 8);
     put(f, header, sizeof header);
     put(f, payload, size);
@@ -132,9 +139,16 @@ static void clusters_come_by_attribute(struct test *t)
     CUdeviceptr out = api_buffer(t, NULL, 4);
     void *parameters[] = { &out };
     CUlaunchAttribute attributes[2] = { { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 1 },
-                                        { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { 2, 2, 1 } } };
-    CUlaunchConfig config = { .gridDimX = 4, .gridDimY = 2, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
-                              .attrs = attributes, .numAttrs = 2 };
+                                        { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                          .value.clusterDim = { 2, 2, 1 } } };
+    CUlaunchConfig config = { .gridDimX = 4,
+                              .gridDimY = 2,
+                              .gridDimZ = 1,
+                              .blockDimX = 1,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .attrs = attributes,
+                              .numAttrs = 2 };
     OK(t, launch(&config, function, parameters, NULL));
     uint32_t got = 0;
     api_read(t, out, &got, sizeof got);
@@ -153,8 +167,8 @@ static void clusters_come_by_attribute(struct test *t)
 static void tensor_maps_are_made(struct test *t)
 {
     get_proc *get = proc_address(t);
-    CUresult (*encode)(CUtensorMap *, int, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *, const cuuint32_t *,
-                       const cuuint32_t *, int, int, int, int) = NULL;
+    CUresult (*encode)(CUtensorMap *, int, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
+                       const cuuint32_t *, const cuuint32_t *, int, int, int, int) = NULL;
     void *symbol;
     OK(t, get("cuTensorMapEncodeTiled", &symbol, 13000, 0, NULL));
     memcpy(&encode, &symbol, sizeof encode);
@@ -163,9 +177,12 @@ static void tensor_maps_are_made(struct test *t)
     const cuuint64_t dimensions[2] = { 64, 64 }, strides[1] = { 64 };
     const cuuint32_t box[2] = { 32, 8 }, ones[2] = { 1, 1 }, wide[2] = { 257, 8 };
     OK(t, encode(&map, 0, 2, (void *)(uintptr_t)a, dimensions, strides, box, ones, 0, 1, 0, 0));
-    CHECK(t, encode(&map, 0, 2, (void *)(uintptr_t)(a + 8), dimensions, strides, box, ones, 0, 1, 0, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(t, encode(&map, 0, 2, (void *)(uintptr_t)a, dimensions, strides, wide, ones, 0, 0, 0, 0) == CUDA_ERROR_INVALID_VALUE);
-    CHECK(t, encode(NULL, 0, 2, (void *)(uintptr_t)a, dimensions, strides, box, ones, 0, 1, 0, 0) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(t, encode(&map, 0, 2, (void *)(uintptr_t)(a + 8), dimensions, strides, box, ones, 0, 1, 0, 0)
+                 == CUDA_ERROR_INVALID_VALUE);
+    CHECK(t, encode(&map, 0, 2, (void *)(uintptr_t)a, dimensions, strides, wide, ones, 0, 0, 0, 0)
+                 == CUDA_ERROR_INVALID_VALUE);
+    CHECK(t, encode(NULL, 0, 2, (void *)(uintptr_t)a, dimensions, strides, box, ones, 0, 1, 0, 0)
+                 == CUDA_ERROR_INVALID_VALUE);
 }
 
 int main(int argc, char **argv)

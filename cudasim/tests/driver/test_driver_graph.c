@@ -4,42 +4,93 @@
 #include "tests/support/driver_api.h"
 
 #define CALLS(X) \
-    X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream)) X(cuStreamSynchronize, (CUstream)) \
-    X(cuStreamQuery, (CUstream)) X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuEventCreate, (CUevent *, unsigned)) \
-    X(cuEventRecord, (CUevent, CUstream)) X(cuEventRecordWithFlags, (CUevent, CUstream, unsigned)) X(cuEventQuery, (CUevent)) \
-    X(cuEventSynchronize, (CUevent)) X(cuEventDestroy_v2, (CUevent)) X(cuCtxSynchronize, (void)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
-    X(cuMemFree_v2, (CUdeviceptr)) X(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream)) \
-    X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
-    X(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) X(cuModuleLoadData, (CUmodule *, const void *)) \
-    X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
-    X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
-    X(cuLaunchHostFunc, (CUstream, CUhostFn *, void *)) X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode)) \
-    X(cuStreamEndCapture, (CUstream, CUgraph *)) X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *)) \
-    X(cuStreamGetCaptureInfo_v2, (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *)) \
-    X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *)) X(cuGraphCreate, (CUgraph *, unsigned)) X(cuGraphDestroy, (CUgraph)) \
-    X(cuGraphClone, (CUgraph *, CUgraph)) X(cuGraphNodeFindInClone, (CUgraphNode *, CUgraphNode, CUgraph)) \
-    X(cuGraphAddEmptyNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t)) \
-    X(cuGraphAddKernelNode_v2, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_KERNEL_NODE_PARAMS *)) \
-    X(cuGraphAddMemsetNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMSET_NODE_PARAMS *, CUcontext)) \
-    X(cuGraphAddMemcpyNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_MEMCPY3D *, CUcontext)) \
-    X(cuGraphAddHostNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUDA_HOST_NODE_PARAMS *)) \
-    X(cuGraphAddEventRecordNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUevent)) \
-    X(cuGraphAddChildGraphNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraph)) \
-    X(cuGraphGetNodes, (CUgraph, CUgraphNode *, size_t *)) X(cuGraphGetRootNodes, (CUgraph, CUgraphNode *, size_t *)) \
-    X(cuGraphGetEdges, (CUgraph, CUgraphNode *, CUgraphNode *, size_t *)) X(cuGraphNodeGetType, (CUgraphNode, CUgraphNodeType *)) \
-    X(cuGraphAddDependencies, (CUgraph, const CUgraphNode *, const CUgraphNode *, size_t)) \
-    X(cuGraphRemoveDependencies, (CUgraph, const CUgraphNode *, const CUgraphNode *, size_t)) X(cuGraphDestroyNode, (CUgraphNode)) \
-    X(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) X(cuGraphExecDestroy, (CUgraphExec)) \
-    X(cuGraphLaunch, (CUgraphExec, CUstream)) X(cuGraphUpload, (CUgraphExec, CUstream)) \
-    X(cuGraphExecUpdate_v2, (CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo *)) \
-    X(cuGraphKernelNodeGetParams_v2, (CUgraphNode, CUDA_KERNEL_NODE_PARAMS *)) \
-    X(cuGraphExecKernelNodeSetParams_v2, (CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS *)) \
-    X(cuGraphExecMemsetNodeSetParams, (CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS *, CUcontext)) \
-    X(cuGraphNodeSetEnabled, (CUgraphExec, CUgraphNode, unsigned)) X(cuCtxGetCurrent, (CUcontext *))
+    X(cuStreamCreate, (CUstream *, unsigned)) \
+    X(cuStreamDestroy_v2, (CUstream)) X(cuStreamSynchronize, (CUstream)) X(cuStreamQuery, (CUstream)) X( \
+        cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuEventCreate, (CUevent *, unsigned)) \
+        X(cuEventRecord, (CUevent, CUstream)) X(cuEventRecordWithFlags, (CUevent, CUstream, unsigned)) X( \
+            cuEventQuery, (CUevent)) X(cuEventSynchronize, (CUevent)) X(cuEventDestroy_v2, (CUevent)) \
+            X(cuCtxSynchronize, (void)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr)) X( \
+                cuMemsetD32Async, \
+                (CUdeviceptr, unsigned, size_t, CUstream)) X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) \
+                X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) X( \
+                    cuMemcpyDtoDAsync_v2, \
+                    (CUdeviceptr, CUdeviceptr, size_t, CUstream)) X(cuModuleLoadData, (CUmodule *, const void *)) \
+                    X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) X( \
+                        cuLaunchKernel, \
+                        (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
+                         void **, void **)) X(cuLaunchHostFunc, (CUstream, CUhostFn *, void *)) \
+                        X(cuStreamBeginCapture_v2, \
+                          (CUstream, CUstreamCaptureMode)) X(cuStreamEndCapture, (CUstream, CUgraph *)) \
+                            X(cuStreamIsCapturing, (CUstream, CUstreamCaptureStatus *)) X( \
+                                cuStreamGetCaptureInfo_v2, \
+                                (CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, \
+                                 size_t *)) X(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *)) \
+                                X(cuGraphCreate, \
+                                  (CUgraph *, unsigned)) X(cuGraphDestroy, \
+                                                           (CUgraph)) X(cuGraphClone, (CUgraph *, CUgraph)) \
+                                    X(cuGraphNodeFindInClone, \
+                                      (CUgraphNode *, CUgraphNode, \
+                                       CUgraph)) X(cuGraphAddEmptyNode, \
+                                                   (CUgraphNode *, CUgraph, const CUgraphNode *, \
+                                                    size_t)) X(cuGraphAddKernelNode_v2, \
+                                                               (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \
+                                                                const CUDA_KERNEL_NODE_PARAMS *)) \
+                                        X( \
+                                            cuGraphAddMemsetNode, \
+                                            (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \
+                                             const CUDA_MEMSET_NODE_PARAMS *, \
+                                             CUcontext)) X(cuGraphAddMemcpyNode, \
+                                                           (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \
+                                                            const CUDA_MEMCPY3D *, CUcontext)) \
+                                            X( \
+                                                cuGraphAddHostNode, \
+                                                (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \
+                                                 const CUDA_HOST_NODE_PARAMS \
+                                                     *)) X(cuGraphAddEventRecordNode, \
+                                                           (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \
+                                                            CUevent)) \
+                                                X(cuGraphAddChildGraphNode, \
+                                                  (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, \
+                                                   CUgraph)) X(cuGraphGetNodes, (CUgraph, CUgraphNode *, size_t *)) \
+                                                    X(cuGraphGetRootNodes, (CUgraph, CUgraphNode *, size_t *)) X( \
+                                                        cuGraphGetEdges, \
+                                                        (CUgraph, CUgraphNode *, CUgraphNode *, size_t *)) \
+                                                        X(cuGraphNodeGetType, (CUgraphNode, CUgraphNodeType *)) X( \
+                                                            cuGraphAddDependencies, \
+                                                            (CUgraph, const CUgraphNode *, const CUgraphNode *, \
+                                                             size_t)) \
+                                                            X(cuGraphRemoveDependencies, \
+                                                              (CUgraph, const CUgraphNode *, const CUgraphNode *, \
+                                                               size_t)) X(cuGraphDestroyNode, (CUgraphNode)) \
+                                                                X(cuGraphInstantiateWithFlags, \
+                                                                  (CUgraphExec *, CUgraph, unsigned long long)) \
+                                                                    X(cuGraphExecDestroy, (CUgraphExec)) X( \
+                                                                        cuGraphLaunch, (CUgraphExec, CUstream)) \
+                                                                        X(cuGraphUpload, (CUgraphExec, CUstream)) X( \
+                                                                            cuGraphExecUpdate_v2, \
+                                                                            (CUgraphExec, CUgraph, \
+                                                                             CUgraphExecUpdateResultInfo *)) \
+                                                                            X(cuGraphKernelNodeGetParams_v2, \
+                                                                              (CUgraphNode, \
+                                                                               CUDA_KERNEL_NODE_PARAMS *)) \
+                                                                                X(cuGraphExecKernelNodeSetParams_v2, \
+                                                                                  (CUgraphExec, CUgraphNode, \
+                                                                                   const CUDA_KERNEL_NODE_PARAMS *)) \
+                                                                                    X(cuGraphExecMemsetNodeSetParams, \
+                                                                                      (CUgraphExec, CUgraphNode, \
+                                                                                       const CUDA_MEMSET_NODE_PARAMS \
+                                                                                           *, \
+                                                                                       CUcontext)) \
+                                                                                        X(cuGraphNodeSetEnabled, \
+                                                                                          (CUgraphExec, CUgraphNode, \
+                                                                                           unsigned)) \
+                                                                                            X(cuCtxGetCurrent, \
+                                                                                              (CUcontext *))
 DRIVER_CALLS(CALLS)
 
 /* add(p, n): *p = *p * 3 + n */
-static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry add(.param .u64 p, .param .u32 n)\n{\n"
+static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry add(.param .u64 p, .param "
+                           ".u32 n)\n{\n"
                            ".reg .b64 %a; .reg .b32 %v, %n;\nld.param.u64 %a, [p]; ld.param.u32 %n, [n];\n"
                            "ld.global.u32 %v, [%a]; mad.lo.u32 %v, %v, 3, %n; st.global.u32 [%a], %v; ret;\n}\n";
 static CUfunction add;
@@ -125,8 +176,14 @@ static void a_capture_keeps_its_order_and_is_replayed(struct test *t)
 
 static CUDA_KERNEL_NODE_PARAMS kernel_node(void **parameters)
 {
-    return (CUDA_KERNEL_NODE_PARAMS){ .func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
-                                      .blockDimZ = 1, .kernelParams = parameters };
+    return (CUDA_KERNEL_NODE_PARAMS){ .func = add,
+                                      .gridDimX = 1,
+                                      .gridDimY = 1,
+                                      .gridDimZ = 1,
+                                      .blockDimX = 1,
+                                      .blockDimY = 1,
+                                      .blockDimZ = 1,
+                                      .kernelParams = parameters };
 }
 
 static void nodes_are_made_changed_and_switched_off(struct test *t)
@@ -220,7 +277,8 @@ static void a_missing_edge_shows(struct test *t)
         CUgraphNode fill, one, two;
         CUgraphExec exec;
         unsigned n = 1, m = 2, first = 0, second = 0;
-        const CUDA_KERNEL_NODE_PARAMS a = kernel_node((void *[]){ &cell, &n }), b = kernel_node((void *[]){ &cell, &m });
+        const CUDA_KERNEL_NODE_PARAMS a = kernel_node((void *[]){ &cell, &n }),
+                                      b = kernel_node((void *[]){ &cell, &m });
         const CUDA_MEMSET_NODE_PARAMS f = { .dst = cell, .value = 0, .elementSize = 4, .width = 1, .height = 1 };
         OK(t, cuGraphCreate(&graph, 0));
         OK(t, cuGraphAddMemsetNode(&fill, graph, NULL, 0, &f, context));
@@ -320,14 +378,19 @@ static void calls_that_a_capture_forbids(struct test *t)
     static const struct { const char *name; CUresult (*call)(void), given, ended; int on;
     } rows[] = {
         { "nothing", call_nothing, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
-        { "cuStreamSynchronize", call_synchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+        { "cuStreamSynchronize", call_synchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
           STREAM },
-        { "cuStreamQuery", call_query, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
-        { "cuCtxSynchronize", call_context, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
-        { "cuMemAlloc", call_allocate, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuStreamQuery", call_query, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          STREAM },
+        { "cuCtxSynchronize", call_context, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuMemAlloc", call_allocate, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          STREAM },
         { "cuMemAlloc, thread relaxed", call_relaxed_allocate, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
         { "cuStreamBeginCapture", call_begin_again, CUDA_ERROR_ILLEGAL_STATE, CUDA_SUCCESS, STREAM },
-        { "cuEventQuery, captured", call_event_query, CUDA_ERROR_CAPTURED_EVENT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuEventQuery, captured", call_event_query, CUDA_ERROR_CAPTURED_EVENT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          STREAM },
         { "cuEventQuery, not captured", call_other_event_query, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
           CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
         { "cuStreamWaitEvent, not captured", call_isolation, CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
@@ -335,10 +398,12 @@ static void calls_that_a_capture_forbids(struct test *t)
         { "cuStreamEndCapture, other stream", call_unmatched, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
           CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
         { "no join", call_fork_without_join, CUDA_SUCCESS, CUDA_ERROR_STREAM_CAPTURE_UNJOINED, STREAM },
-        { "legacy stream, blocking", call_legacy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+        { "legacy stream, blocking", call_legacy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
           BLOCKING },
         { "legacy stream, not blocking", call_legacy, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
-        { "cuMemcpyDtoH, blocking", call_legacy_copy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+        { "cuMemcpyDtoH, blocking", call_legacy_copy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
           BLOCKING },
         { "cuMemcpyDtoH, not blocking", call_legacy_copy, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
     };

@@ -5,29 +5,42 @@
 #include "tests/support/driver_api.h"
 
 #define CALLS(X) \
-    X(cuCtxGetCurrent, (CUcontext *)) X(cuCtxSetCurrent, (CUcontext)) X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) \
-    X(cuCtxDestroy_v2, (CUcontext)) X(cuCtxSynchronize, (void)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr)) \
-    X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) X(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream)) \
-    X(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream)) X(cuStreamCreate, (CUstream *, unsigned)) \
-    X(cuStreamSynchronize, (CUstream)) X(cuStreamDestroy_v2, (CUstream)) X(cuModuleLoad, (CUmodule *, const char *)) \
-    X(cuModuleLoadDataEx, (CUmodule *, const void *, unsigned, CUjit_option *, void **)) X(cuModuleUnload, (CUmodule)) \
-    X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) X(cuFuncGetName, (const char **, CUfunction)) \
-    X(cuFuncGetModule, (CUmodule *, CUfunction)) X(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *)) \
-    X(cuFuncGetAttribute, (int *, int, CUfunction)) \
-    X(cuLibraryLoadData, (CUlibrary *, const void *, CUjit_option *, void **, unsigned, int *, void **, unsigned)) \
-    X(cuLibraryUnload, (CUlibrary)) X(cuLibraryGetKernel, (CUkernel *, CUlibrary, const char *)) \
-    X(cuLibraryGetKernelCount, (unsigned *, CUlibrary)) X(cuLibraryGetModule, (CUmodule *, CUlibrary)) \
-    X(cuLibraryGetGlobal, (CUdeviceptr *, size_t *, CUlibrary, const char *)) X(cuKernelGetFunction, (CUfunction *, CUkernel)) \
-    X(cuKernelGetAttribute, (int *, int, CUkernel, CUdevice)) X(cuKernelSetAttribute, (int, int, CUkernel, CUdevice)) \
-    X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
-    X(cuStreamQuery_ptsz, (CUstream))
+    X(cuCtxGetCurrent, (CUcontext *)) \
+    X(cuCtxSetCurrent, (CUcontext)) X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) \
+        X(cuCtxDestroy_v2, (CUcontext)) X(cuCtxSynchronize, (void)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X( \
+            cuMemFree_v2, (CUdeviceptr)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
+            X(cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream)) X(cuMemcpyDtoHAsync_v2, \
+                                                                             (void *, CUdeviceptr, size_t, CUstream)) \
+                X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamSynchronize, (CUstream)) \
+                    X(cuStreamDestroy_v2, (CUstream)) X(cuModuleLoad, (CUmodule *, const char *)) \
+                        X(cuModuleLoadDataEx, (CUmodule *, const void *, unsigned, CUjit_option *, void **)) X( \
+                            cuModuleUnload, (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
+                            X(cuFuncGetName, (const char **, CUfunction)) X(cuFuncGetModule, (CUmodule *, CUfunction)) \
+                                X(cuFuncGetParamInfo, (CUfunction, size_t, size_t *, size_t *)) \
+                                    X(cuFuncGetAttribute, (int *, int, CUfunction)) X( \
+                                        cuLibraryLoadData, (CUlibrary *, const void *, CUjit_option *, void **, \
+                                                            unsigned, int *, void **, unsigned)) X(cuLibraryUnload, \
+                                                                                                   (CUlibrary)) \
+                                        X(cuLibraryGetKernel, (CUkernel *, CUlibrary, const char *)) X( \
+                                            cuLibraryGetKernelCount, \
+                                            (unsigned *, CUlibrary)) X(cuLibraryGetModule, (CUmodule *, CUlibrary)) \
+                                            X(cuLibraryGetGlobal, (CUdeviceptr *, size_t *, CUlibrary, const char *)) \
+                                                X(cuKernelGetFunction, (CUfunction *, CUkernel)) \
+                                                    X(cuKernelGetAttribute, (int *, int, CUkernel, CUdevice)) \
+                                                        X(cuKernelSetAttribute, (int, int, CUkernel, CUdevice)) \
+                                                            X(cuLaunchKernel, (CUfunction, unsigned, unsigned, \
+                                                                               unsigned, unsigned, unsigned, unsigned, \
+                                                                               unsigned, CUstream, void **, void **)) \
+                                                                X(cuStreamQuery_ptsz, (CUstream))
 DRIVER_CALLS(CALLS)
 
 /* add(c, n, p): g counts launches; *p += n */
 static const char text[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .global .u32 g = 5;\n"
-    ".visible .entry add(.param .u8 c, .param .u32 n, .param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v, %n;\nld.param.u64 %a, [p];\n"
-    "ld.param.u32 %n, [n]; ld.global.u32 %v, [%a]; add.u32 %v, %v, %n; st.global.u32 [%a], %v;\nld.global.u32 %v, [g];\n"
+    ".visible .entry add(.param .u8 c, .param .u32 n, .param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v, %n;\n"
+    "ld.param.u64 %a, [p];\n"
+    "ld.param.u32 %n, [n]; ld.global.u32 %v, [%a]; add.u32 %v, %v, %n; st.global.u32 [%a], %v;\n"
+    "ld.global.u32 %v, [g];\n"
     "add.u32 %v, %v, 1; st.global.u32 [g], %v; ret;\n}\n.visible .entry other()\n{\nret;\n}\n";
 
 static void begin(struct test *t)
@@ -78,7 +91,8 @@ static void each_context_has_a_librarys_module(struct test *t)
     OK(t, cuCtxSetCurrent(primary));
     OK(t, cuLibraryUnload(library));
     if (driver_is_simulated())
-        GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &c, &n, &p }, NULL));
+        GIVES(t, CUDA_ERROR_INVALID_HANDLE,
+              cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &c, &n, &p }, NULL));
     if (driver_is_simulated()) GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
     OK(t, cuMemFree_v2(p));
 }
@@ -122,7 +136,8 @@ static void loads(struct test *t, const char *fatbin)
     OK(t, cuModuleUnload(module));
 }
 
-/* Fatbins of this machine's nvcc with two texts and a cubin: plain, and packed by Zstandard.  LZ4 is refused, and so is a cubin alone. */
+/* Fatbins of this machine's nvcc with two texts and a cubin: plain, and packed by Zstandard.  LZ4 is refused, and so is
+ * a cubin alone. */
 static void images_of_nvcc(struct test *t)
 {
     begin(t);
@@ -137,8 +152,10 @@ static void images_of_nvcc(struct test *t)
         if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, packed[i]));
 #endif
     }
-    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/lz4.fatbin"));
-    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/binary.cubin"));
+    if (driver_is_simulated())
+        GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/lz4.fatbin"));
+    if (driver_is_simulated())
+        GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/binary.cubin"));
 #else
     test_skip(t, "no nvcc");
 #endif
@@ -168,8 +185,8 @@ static void *work(void *user)
         job->errors += cuMemcpyDtoHAsync_v2(&got, p, 4, s) != CUDA_SUCCESS;
         job->errors += cuStreamSynchronize(s) != CUDA_SUCCESS || got != n + 1;
         job->errors += cuStreamQuery_ptsz(NULL) != CUDA_SUCCESS;
-        job->errors +=
-            cuModuleUnload(module) != CUDA_SUCCESS || cuMemFree_v2(p) != CUDA_SUCCESS || cuStreamDestroy_v2(s) != CUDA_SUCCESS;
+        job->errors += cuModuleUnload(module) != CUDA_SUCCESS || cuMemFree_v2(p) != CUDA_SUCCESS
+                       || cuStreamDestroy_v2(s) != CUDA_SUCCESS;
     }
     return NULL;
 }
@@ -195,7 +212,8 @@ static void several_host_threads(struct test *t)
 int main(int argc, char **argv)
 {
     setenv("CUDASIM_QUIET", "1", 1);
-    static const struct test_case cases[] = { TEST(each_context_has_a_librarys_module), TEST(what_is_known_of_a_function),
-                                              TEST(images_of_nvcc), TEST(several_host_threads) };
+    static const struct test_case cases[] = { TEST(each_context_has_a_librarys_module),
+                                              TEST(what_is_known_of_a_function), TEST(images_of_nvcc),
+                                              TEST(several_host_threads) };
     return TEST_MAIN(argc, argv, cases);
 }

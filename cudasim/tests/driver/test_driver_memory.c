@@ -1,4 +1,5 @@
-/* Memory: copies of two and three dimensions, fills, host memory that kernels reach, pools, mappings, attributes of pointers. */
+/* Memory: copies of two and three dimensions, fills, host memory that kernels reach, pools, mappings, attributes of
+ * pointers. */
 #include <stdlib.h>
 
 #include "tests/support/driver_api.h"
@@ -7,35 +8,59 @@ typedef CUDA_MEMCPY2D copy2;
 typedef CUDA_MEMCPY3D copy3;
 
 #define CALLS(X) \
-    X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemAllocPitch_v2, (CUdeviceptr *, size_t *, size_t, size_t, unsigned)) \
-    X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned)) X(cuMemFree_v2, (CUdeviceptr)) \
-    X(cuMemGetInfo_v2, (size_t *, size_t *)) X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr)) \
-    X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
-    X(cuMemcpy, (CUdeviceptr, CUdeviceptr, size_t)) X(cuMemcpy2D_v2, (const copy2 *)) X(cuMemcpy2DAsync_v2, (const copy2 *, CUstream)) \
-    X(cuMemcpy3D_v2, (const copy3 *)) X(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t)) \
-    X(cuMemsetD2D16_v2, (CUdeviceptr, size_t, unsigned short, size_t, size_t)) \
-    X(cuMemsetD2D32Async, (CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream)) X(cuCtxSynchronize, (void)) \
-    X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *)) X(cuMemHostRegister_v2, (void *, size_t, unsigned)) \
-    X(cuMemHostUnregister, (void *)) X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned)) \
-    X(cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream)) X(cuMemFreeAsync, (CUdeviceptr, CUstream)) \
-    X(cuDeviceGetDefaultMemPool, (CUmemoryPool *, CUdevice)) X(cuMemPoolGetAttribute, (CUmemoryPool, int, void *)) \
-    X(cuMemPoolSetAttribute, (CUmemoryPool, int, void *)) X(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream)) \
-    X(cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr)) \
-    X(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr)) \
-    X(cuMemGetAllocationGranularity, (size_t *, const CUmemAllocationProp *, int)) \
-    X(cuMemCreate, (CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, unsigned long long)) \
-    X(cuMemRelease, (CUmemGenericAllocationHandle)) X(cuMemAddressFree, (CUdeviceptr, size_t)) \
-    X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long)) \
-    X(cuMemMap, (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long)) X(cuMemUnmap, (CUdeviceptr, size_t)) \
-    X(cuMemSetAccess, (CUdeviceptr, size_t, const CUmemAccessDesc *, size_t)) X(cuModuleLoadData, (CUmodule *, const void *)) \
-    X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
-    X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **)) \
-    X(cuMemPrefetchAsync, (CUdeviceptr, size_t, CUdevice, CUstream)) X(cuMemAdvise, (CUdeviceptr, size_t, int, CUdevice))
+    X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
+    X(cuMemAllocPitch_v2, (CUdeviceptr *, size_t *, size_t, size_t, unsigned)) X( \
+        cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned)) X(cuMemFree_v2, (CUdeviceptr)) \
+        X(cuMemGetInfo_v2, (size_t *, size_t *)) X(cuMemGetAddressRange_v2, (CUdeviceptr *, size_t *, CUdeviceptr)) X( \
+            cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
+            X(cuMemcpy, (CUdeviceptr, CUdeviceptr, size_t)) X(cuMemcpy2D_v2, (const copy2 *)) X( \
+                cuMemcpy2DAsync_v2, \
+                (const copy2 *, CUstream)) X(cuMemcpy3D_v2, \
+                                             (const copy3 *)) X(cuMemsetD8_v2, (CUdeviceptr, unsigned char, size_t)) \
+                X(cuMemsetD2D16_v2, (CUdeviceptr, size_t, unsigned short, size_t, size_t)) X( \
+                    cuMemsetD2D32Async, \
+                    (CUdeviceptr, size_t, unsigned, size_t, size_t, CUstream)) X(cuCtxSynchronize, (void)) \
+                    X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *)) X( \
+                        cuMemHostRegister_v2, \
+                        (void *, size_t, unsigned)) X(cuMemHostUnregister, (void *)) \
+                        X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned)) X( \
+                            cuMemAllocAsync, \
+                            (CUdeviceptr *, size_t, CUstream)) X(cuMemFreeAsync, (CUdeviceptr, CUstream)) \
+                            X(cuDeviceGetDefaultMemPool, (CUmemoryPool *, CUdevice)) X( \
+                                cuMemPoolGetAttribute, \
+                                (CUmemoryPool, int, void *)) X(cuMemPoolSetAttribute, (CUmemoryPool, int, void *)) \
+                                X(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream)) X( \
+                                    cuPointerGetAttribute, (void *, CUpointer_attribute, CUdeviceptr)) \
+                                    X(cuPointerGetAttributes, (unsigned, CUpointer_attribute *, void **, CUdeviceptr)) \
+                                        X(cuMemGetAllocationGranularity, (size_t *, const CUmemAllocationProp *, int)) \
+                                            X(cuMemCreate, \
+                                              (CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *, \
+                                               unsigned long long)) X(cuMemRelease, (CUmemGenericAllocationHandle)) \
+                                                X(cuMemAddressFree, (CUdeviceptr, size_t)) X( \
+                                                    cuMemAddressReserve, \
+                                                    (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long)) \
+                                                    X(cuMemMap, \
+                                                      (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, \
+                                                       unsigned long long)) X(cuMemUnmap, (CUdeviceptr, size_t)) \
+                                                        X(cuMemSetAccess, \
+                                                          (CUdeviceptr, size_t, const CUmemAccessDesc *, size_t)) \
+                                                            X(cuModuleLoadData, (CUmodule *, const void *)) \
+                                                                X(cuModuleGetFunction, \
+                                                                  (CUfunction *, CUmodule, const char *)) \
+                                                                    X(cuLaunchKernel, \
+                                                                      (CUfunction, unsigned, unsigned, unsigned, \
+                                                                       unsigned, unsigned, unsigned, unsigned, \
+                                                                       CUstream, void **, void **)) \
+                                                                        X(cuMemPrefetchAsync, \
+                                                                          (CUdeviceptr, size_t, CUdevice, CUstream)) \
+                                                                            X(cuMemAdvise, \
+                                                                              (CUdeviceptr, size_t, int, CUdevice))
 DRIVER_CALLS(CALLS)
 
 /* double(p): each of 32 threads doubles a word */
 static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry double(.param .u64 p)\n{\n"
-                           ".reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p]; mov.u32 %v, %tid.x; mad.wide.u32 %a, %v, 4, %a;\n"
+                           ".reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p]; mov.u32 %v, %tid.x; "
+                           "mad.wide.u32 %a, %v, 4, %a;\n"
                            "ld.global.u32 %v, [%a]; add.u32 %v, %v, %v; st.global.u32 [%a], %v; ret;\n}\n";
 
 static void begin(struct test *t)
@@ -84,8 +109,14 @@ static void copies_of_planes_and_boxes(struct test *t)
         OK(t, cuMemcpyDtoH_v2(got, device, ALL));
         if (memcmp(got, want, ALL) != 0) FAIL(t, "round %d differs", round);
     }
-    copy2 wrong = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = 16, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                    .dstDevice = device, .dstPitch = PITCH, .WidthInBytes = 32, .Height = 2 };
+    copy2 wrong = { .srcMemoryType = CU_MEMORYTYPE_HOST,
+                    .srcHost = from,
+                    .srcPitch = 16,
+                    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                    .dstDevice = device,
+                    .dstPitch = PITCH,
+                    .WidthInBytes = 32,
+                    .Height = 2 };
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemcpy2D_v2(&wrong));
     wrong.srcPitch = 32;
     OK(t, cuMemcpy2D_v2(&wrong));
@@ -215,7 +246,8 @@ static void mappings(struct test *t)
 {
     begin(t);
     const CUmemAllocationProp properties = { .type = 1, .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-    const CUmemAccessDesc access = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 }, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    const CUmemAccessDesc access = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+                                     .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
     size_t g;
     CUdeviceptr range;
     CUmemGenericAllocationHandle one, two;

@@ -8,21 +8,24 @@
 
 static void status_codes_are_cudas(struct test *t)
 {
-#define X(name, value, text) if (CUDA_##name != (value)) FAIL(t, "CUDA_" #name " is %d, not %d", (int)CUDA_##name, value);
+#define X(name, value, text) \
+    if (CUDA_##name != (value)) FAIL(t, "CUDA_" #name " is %d, not %d", (int)CUDA_##name, value);
     CU_RESULTS(X)
 #undef X
 }
 
 static void device_attributes_are_cudas(struct test *t)
 {
-#define X(name, value) if (CU_DEVICE_ATTRIBUTE_##name != (value)) FAIL(t, #name " is %d, not %d", (int)CU_DEVICE_ATTRIBUTE_##name, value);
+#define X(name, value) \
+    if (CU_DEVICE_ATTRIBUTE_##name != (value)) FAIL(t, #name " is %d, not %d", (int)CU_DEVICE_ATTRIBUTE_##name, value);
     CU_DEVICE_ATTRIBUTES(X)
 #undef X
 }
 
 static void launch_attributes_are_cudas(struct test *t)
 {
-#define X(name, value) if (CU_LAUNCH_ATTRIBUTE_##name != (value)) FAIL(t, #name " is %d, not %d", (int)CU_LAUNCH_ATTRIBUTE_##name, value);
+#define X(name, value) \
+    if (CU_LAUNCH_ATTRIBUTE_##name != (value)) FAIL(t, #name " is %d, not %d", (int)CU_LAUNCH_ATTRIBUTE_##name, value);
     CU_LAUNCH_ATTRIBUTES(X)
 #undef X
 }

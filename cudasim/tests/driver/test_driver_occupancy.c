@@ -1,4 +1,5 @@
-/* Occupancy: against NVIDIA's header for the same question where there is one, and where the limits themselves say the answer. */
+/* Occupancy: against NVIDIA's header for the same question where there is one, and where the limits themselves say the
+ * answer. */
 #include <stdlib.h>
 
 #include "tests/support/driver_api.h"
@@ -19,13 +20,14 @@ typedef size_t dynamic_of(int);
 typedef const CUlaunchConfig *config_pointer;
 
 #define CALLS(X) \
-    X(cuModuleLoadData, (CUmodule *, const void *)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
-    X(cuDeviceGetAttribute, (int *, int, CUdevice)) X(cuFuncGetAttribute, (int *, int, CUfunction)) \
-    X(cuFuncSetAttribute, (CUfunction, int, int)) X(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, CUfunction, int, size_t)) \
-    X(cuOccupancyMaxPotentialBlockSize, (int *, int *, CUfunction, dynamic_of *, size_t, int)) \
-    X(cuOccupancyAvailableDynamicSMemPerBlock, (size_t *, CUfunction, int, int)) \
-    X(cuOccupancyMaxActiveClusters, (int *, CUfunction, config_pointer)) \
-    X(cuOccupancyMaxPotentialClusterSize, (int *, CUfunction, config_pointer))
+    X(cuModuleLoadData, (CUmodule *, const void *)) \
+    X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) X(cuDeviceGetAttribute, (int *, int, CUdevice)) \
+        X(cuFuncGetAttribute, (int *, int, CUfunction)) X(cuFuncSetAttribute, (CUfunction, int, int)) \
+            X(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, CUfunction, int, size_t)) \
+                X(cuOccupancyMaxPotentialBlockSize, (int *, int *, CUfunction, dynamic_of *, size_t, int)) \
+                    X(cuOccupancyAvailableDynamicSMemPerBlock, (size_t *, CUfunction, int, int)) \
+                        X(cuOccupancyMaxActiveClusters, (int *, CUfunction, config_pointer)) \
+                            X(cuOccupancyMaxPotentialClusterSize, (int *, CUfunction, config_pointer))
 DRIVER_CALLS(CALLS)
 
 static const char text[] =
@@ -89,7 +91,8 @@ static int expected(struct test *t, CUfunction f, int threads, size_t dynamic_sh
     a.sharedSizeBytes = (size_t)shared;
     a.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
     a.maxDynamicSharedSizeBytes = 200000;
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &a, &state, threads, dynamic_shared) != CUDA_OCC_SUCCESS)
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &a, &state, threads, dynamic_shared)
+        != CUDA_OCC_SUCCESS)
         return -1;
     return result.activeBlocksPerMultiprocessor;
 }
@@ -104,7 +107,8 @@ static void it_is_what_the_header_says(struct test *t)
         int got = -2;
         OK(t, cuOccupancyMaxActiveBlocksPerMultiprocessor(&got, f, threads, shared));
         const int want = expected(t, f, threads, shared);
-        if (got != want) FAIL(t, "%s, %d threads, %zu bytes: %d, not %d", f == plain ? "plain" : "fat", threads, shared, got, want);
+        if (got != want)
+            FAIL(t, "%s, %d threads, %zu bytes: %d, not %d", f == plain ? "plain" : "fat", threads, shared, got, want);
     }
 }
 #else
@@ -138,8 +142,14 @@ static void sizes_that_the_limits_give(struct test *t)
         }
     }
     CUlaunchAttribute a = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { 4, 1, 1 } };
-    CUlaunchConfig config = { .gridDimX = 8, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 128, .blockDimY = 1, .blockDimZ = 1,
-                              .attrs = &a, .numAttrs = 1 };
+    CUlaunchConfig config = { .gridDimX = 8,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = 128,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .attrs = &a,
+                              .numAttrs = 1 };
     OK(t, cuOccupancyMaxActiveClusters(&clusters, plain, &config));
     CHECK(t, clusters > 0);
     OK(t, cuOccupancyMaxPotentialClusterSize(&clusters, plain, &config));

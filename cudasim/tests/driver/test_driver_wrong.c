@@ -5,39 +5,45 @@
 
 typedef const CUlaunchConfig *config_pointer;
 
-#define CALLS(X)                                                                                                                   \
-    X(cuInit, (unsigned))                                                                                                          \
-    X(cuDriverGetVersion, (int *)) X(cuDeviceGet, (CUdevice *, int)) X(cuDeviceGetCount, (int *)) X(cuDeviceGetAttribute,          \
-                                                                                                    (int *, int, CUdevice))        \
-        X(cuDeviceGetName, (char *, int, CUdevice)) X(cuDeviceTotalMem_v2, (size_t *, CUdevice)) X(                                \
-            cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext)) X(cuCtxSetCurrent, (CUcontext))     \
-            X(cuCtxGetCurrent, (CUcontext *)) X(cuCtxPopCurrent_v2, (CUcontext *)) X(cuCtxPushCurrent_v2, (CUcontext))             \
-                X(cuCtxSynchronize, (void)) X(cuCtxGetLimit, (size_t *, int)) X(cuCtxSetFlags, (unsigned)) X(                      \
-                    cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr))                                         \
-                    X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) X(   \
-                        cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t)) X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t))    \
-                        X(cuMemsetD16_v2, (CUdeviceptr, unsigned short, size_t)) X(cuMemHostAlloc, (void **, size_t, unsigned)) X( \
-                            cuMemFreeHost, (void *)) X(cuModuleLoadData,                                                           \
-                                                       (CUmodule *, const void *)) X(cuModuleLoad, (CUmodule *, const char *))     \
-                            X(cuModuleUnload, (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))           \
-                                X(cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *))                         \
-                                    X(cuFuncGetAttribute, (int *, int, CUfunction)) X(cuFuncSetAttribute, (CUfunction, int, int))  \
-                                        X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream))                \
-                                            X(cuStreamSynchronize, (CUstream)) X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
-                                                X(cuEventCreate, (CUevent *, unsigned))                                            \
-                                                    X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent))         \
-                                                        X(cuEventDestroy_v2, (CUevent)) X(cuEventElapsedTime_v2,                   \
-                                                                                          (float *, CUevent, CUevent))             \
-                                                            X(cuGraphCreate, (CUgraph *, unsigned)) X(cuGraphDestroy, (CUgraph))   \
-                                                                X(cuGraphLaunch, (CUgraphExec, CUstream))                          \
-                                                                    X(cuGetErrorName, (CUresult, const char **))                   \
-                                                                        X(cuLaunchHostFunc, (CUstream, CUhostFn *, void *))        \
-                                                                            X(cuLaunchKernelEx,                                    \
-                                                                              (config_pointer, CUfunction, void **, void **))      \
-                                                                                X(cuLaunchKernel,                                  \
-                                                                                  (CUfunction, unsigned, unsigned, unsigned,       \
-                                                                                   unsigned, unsigned, unsigned, unsigned,         \
-                                                                                   CUstream, void **, void **))
+#define CALLS(X) \
+    X(cuInit, (unsigned)) \
+    X(cuDriverGetVersion, (int *)) \
+    X(cuDeviceGet, (CUdevice *, int)) X(cuDeviceGetCount, (int *)) X(cuDeviceGetAttribute, (int *, int, CUdevice)) X( \
+        cuDeviceGetName, (char *, int, CUdevice)) X(cuDeviceTotalMem_v2, (size_t *, CUdevice)) \
+        X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext)) X( \
+            cuCtxSetCurrent, (CUcontext)) X(cuCtxGetCurrent, (CUcontext *)) X(cuCtxPopCurrent_v2, (CUcontext *)) \
+            X(cuCtxPushCurrent_v2, (CUcontext)) X(cuCtxSynchronize, (void)) X(cuCtxGetLimit, (size_t *, int)) X( \
+                cuCtxSetFlags, (unsigned)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr)) \
+                X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) X(cuMemcpyDtoH_v2, \
+                                                                          (void *, CUdeviceptr, size_t)) \
+                    X(cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t)) X( \
+                        cuMemsetD32_v2, \
+                        (CUdeviceptr, unsigned, size_t)) X(cuMemsetD16_v2, (CUdeviceptr, unsigned short, size_t)) \
+                        X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *)) X( \
+                            cuModuleLoadData, \
+                            (CUmodule *, const void *)) X(cuModuleLoad, (CUmodule *, const char *)) \
+                            X(cuModuleUnload, \
+                              (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
+                                X(cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *)) X( \
+                                    cuFuncGetAttribute, \
+                                    (int *, int, CUfunction)) X(cuFuncSetAttribute, (CUfunction, int, int)) \
+                                    X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream)) X( \
+                                        cuStreamSynchronize, \
+                                        (CUstream)) X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
+                                        X(cuEventCreate, \
+                                          (CUevent *, unsigned)) X(cuEventRecord, (CUevent, CUstream)) \
+                                            X(cuEventSynchronize, (CUevent)) X(cuEventDestroy_v2, (CUevent)) \
+                                                X(cuEventElapsedTime_v2, (float *, CUevent, CUevent)) X( \
+                                                    cuGraphCreate, (CUgraph *, unsigned)) X(cuGraphDestroy, (CUgraph)) \
+                                                    X(cuGraphLaunch, (CUgraphExec, CUstream)) \
+                                                        X(cuGetErrorName, (CUresult, const char **)) \
+                                                            X(cuLaunchHostFunc, (CUstream, CUhostFn *, void *)) \
+                                                                X(cuLaunchKernelEx, \
+                                                                  (config_pointer, CUfunction, void **, void **)) \
+                                                                    X(cuLaunchKernel, \
+                                                                      (CUfunction, unsigned, unsigned, unsigned, \
+                                                                       unsigned, unsigned, unsigned, unsigned, \
+                                                                       CUstream, void **, void **))
 DRIVER_CALLS(CALLS)
 
 /* k(p): writes a word; bounded: at most 64 threads; fixed: exactly 32; stop, far, odd: fault */
@@ -46,9 +52,10 @@ static const char text[] =
     ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p]; mov.u32 %v, 7;\n"
     "st.relaxed.gpu.global.u32 [%a], %v; ret;\n}\n"
     ".visible .entry bounded() .maxntid 64, 1, 1\n{\nret;\n}\n.visible .entry fixed() .reqntid 32, 1, 1\n{\nret;\n}\n"
-    ".visible .entry stop()\n{\ntrap;\n}\n.visible .entry far()\n{\n.reg .b64 %a; .reg .b32 %v;\nmov.u64 %a, 64; ld.global.u32 %v, "
-    "[%a];\n"
-    "st.global.u32 [%a], %v; ret;\n}\n.visible .entry odd(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p];\n"
+    ".visible .entry stop()\n{\ntrap;\n}\n.visible .entry far()\n{\n.reg .b64 %a; .reg .b32 %v;\nmov.u64 %a, 64; "
+    "ld.global.u32 %v, [%a];\n"
+    "st.global.u32 [%a], %v; ret;\n}\n.visible .entry odd(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\n"
+    "ld.param.u64 %a, [p];\n"
     "mov.u32 %v, 7; st.global.u32 [%a+2], %v; ret;\n}\n";
 
 static CUmodule module;
@@ -191,7 +198,8 @@ static void modules_and_functions(struct test *t)
     GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&m, "\177ELF\2\1\1"));
 }
 
-static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared)
+static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared)
 {
     return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, NULL, (void *[]){ &cell }, NULL);
 }
@@ -199,16 +207,28 @@ static CUresult launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsi
 static CUresult launch_cluster(CUfunction f, unsigned grid, unsigned cluster)
 {
     CUlaunchAttribute a = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { cluster, 1, 1 } };
-    const CUlaunchConfig c = { .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
-                               .attrs = &a, .numAttrs = 1 };
+    const CUlaunchConfig c = { .gridDimX = grid,
+                               .gridDimY = 1,
+                               .gridDimZ = 1,
+                               .blockDimX = 32,
+                               .blockDimY = 1,
+                               .blockDimZ = 1,
+                               .attrs = &a,
+                               .numAttrs = 1 };
     return cuLaunchKernelEx(&c, f, (void *[]){ &cell }, NULL);
 }
 
 static CUresult launch_cooperative(CUfunction f, unsigned grid)
 {
     CUlaunchAttribute a = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
-    const CUlaunchConfig c = { .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1024, .blockDimY = 1, .blockDimZ = 1,
-                               .attrs = &a, .numAttrs = 1 };
+    const CUlaunchConfig c = { .gridDimX = grid,
+                               .gridDimY = 1,
+                               .gridDimZ = 1,
+                               .blockDimX = 1024,
+                               .blockDimY = 1,
+                               .blockDimZ = 1,
+                               .attrs = &a,
+                               .numAttrs = 1 };
     return cuLaunchKernelEx(&c, f, (void *[]){ &cell }, NULL);
 }
 
@@ -219,13 +239,18 @@ static void launches(struct test *t)
     OK(t, cuModuleGetFunction(&bounded, module, "bounded"));
     OK(t, cuModuleGetFunction(&fixed, module, "fixed"));
     static const struct { unsigned grid[3], block[3], shared; CUresult code; } rows[] = {
-        { { 1, 1, 1 }, { 1, 1, 1 }, 0, CUDA_SUCCESS },              { { 0, 1, 1 }, { 1, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
-        { { 1, 1, 1 }, { 0, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },  { { 1, 1, 1 }, { 1025, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
-        { { 1, 1, 1 }, { 1, 1, 65 }, 0, CUDA_ERROR_INVALID_VALUE }, { { 1, 1, 1 }, { 32, 33, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
-        { { 1, 1, 1 }, { 1024, 1, 1 }, 0, CUDA_SUCCESS },           { { 1, 65536, 1 }, { 1, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
+        { { 1, 1, 1 }, { 1, 1, 1 }, 0, CUDA_SUCCESS },
+          { { 0, 1, 1 }, { 1, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
+        { { 1, 1, 1 }, { 0, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
+          { { 1, 1, 1 }, { 1025, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
+        { { 1, 1, 1 }, { 1, 1, 65 }, 0, CUDA_ERROR_INVALID_VALUE },
+          { { 1, 1, 1 }, { 32, 33, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
+        { { 1, 1, 1 }, { 1024, 1, 1 }, 0, CUDA_SUCCESS },
+          { { 1, 65536, 1 }, { 1, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
         { { 1, 1, 65536 }, { 1, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
         { { 0x80000000u, 1, 1 }, { 1, 1, 1 }, 0, CUDA_ERROR_INVALID_VALUE },
-        { { 1, 1, 1 }, { 1, 1, 1 }, 49152, CUDA_SUCCESS },          { { 1, 1, 1 }, { 1, 1, 1 }, 49153, CUDA_ERROR_INVALID_VALUE },
+        { { 1, 1, 1 }, { 1, 1, 1 }, 49152, CUDA_SUCCESS },
+          { { 1, 1, 1 }, { 1, 1, 1 }, 49153, CUDA_ERROR_INVALID_VALUE },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const unsigned *g = rows[i].grid, *b = rows[i].block;
@@ -249,10 +274,12 @@ static void launches(struct test *t)
     GIVES(t, CUDA_ERROR_INVALID_HANDLE, launch(NULL, 1, 1, 1, 1, 1, 1, 0));
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(NULL, k, NULL, NULL));
     size_t size = sizeof cell, small = 4;
-    void *extra[] = { (void *)1, &cell, (void *)2, &size, NULL }, *short_extra[] = { (void *)1, &cell, (void *)2, &small, NULL };
+    void *extra[] = { (void *)1, &cell, (void *)2, &size, NULL },
+         *short_extra[] = { (void *)1, &cell, (void *)2, &small, NULL };
     OK(t, cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, extra));
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &cell }, extra));
-    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, short_extra));
+    if (driver_is_simulated())
+        GIVES(t, CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, short_extra));
     OK(t, cuCtxSynchronize());
 }
 
@@ -310,8 +337,11 @@ static void streams_events_and_graphs(struct test *t)
 /* A fault is kept: every later call gives it, until the context is made anew. */
 static void a_fault_stays(struct test *t)
 {
-    static const struct { const char *kernel; CUresult code; } rows[] = {
-        { "stop", CUDA_ERROR_LAUNCH_FAILED }, { "far", CUDA_ERROR_ILLEGAL_ADDRESS }, { "odd", CUDA_ERROR_MISALIGNED_ADDRESS },
+    static const struct { const char *kernel; CUresult code;
+    } rows[] = {
+        { "stop", CUDA_ERROR_LAUNCH_FAILED },
+        { "far", CUDA_ERROR_ILLEGAL_ADDRESS },
+        { "odd", CUDA_ERROR_MISALIGNED_ADDRESS },
     };
     if (!driver_is_simulated()) {
         test_skip(t, "a real device is lost to a process after a fault");

@@ -1,5 +1,5 @@
-/* cvt of the small formats: decoders on all codes, encoders around every boundary, against the nearest value of a table in the
- * test. */
+/* cvt of the small formats: decoders on all codes, encoders around every boundary, against the nearest value of a table
+ * in the test. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,8 +7,10 @@
 
 struct format { const char *name; int bits, exponent, mantissa; uint32_t largest, nan; const char *device, *decoder; };
 static const struct format formats[] = {
-    { "e4m3x2", 8, 4, 3, 0x7e, 0x7f, "sm_90a", "cvt.rn.f16x2.e4m3x2" }, { "e5m2x2", 8, 5, 2, 0x7b, 0x7f, "sm_90a", "cvt.rn.f16x2.e5m2x2" },
-    { "e3m2x2", 6, 3, 2, 0x1f, 0x1f, "sm_100a", "cvt.rn.f16x2.e3m2x2" }, { "e2m3x2", 6, 2, 3, 0x1f, 0x1f, "sm_120a", "cvt.rn.f16x2.e2m3x2" },
+    { "e4m3x2", 8, 4, 3, 0x7e, 0x7f, "sm_90a", "cvt.rn.f16x2.e4m3x2" },
+      { "e5m2x2", 8, 5, 2, 0x7b, 0x7f, "sm_90a", "cvt.rn.f16x2.e5m2x2" },
+    { "e3m2x2", 6, 3, 2, 0x1f, 0x1f, "sm_100a", "cvt.rn.f16x2.e3m2x2" },
+      { "e2m3x2", 6, 2, 3, 0x1f, 0x1f, "sm_120a", "cvt.rn.f16x2.e2m3x2" },
     { "e2m1x2", 4, 2, 1, 0x07, 0x07, "sm_103a", "cvt.rn.f16x2.e2m1x2" },
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -19,7 +21,8 @@ static double value_of(const struct format *f, uint32_t code)
     const uint32_t magnitude = code & ((1u << (f->bits - 1)) - 1), exponent = magnitude >> f->mantissa,
                    mantissa = magnitude & ((1u << f->mantissa) - 1);
     const int bias = (1 << (f->exponent - 1)) - 1;
-    double x = exponent == 0 ? ldexp(mantissa, 1 - bias - f->mantissa) : ldexp(mantissa + (1u << f->mantissa), (int)exponent - bias - f->mantissa);
+    double x = exponent == 0 ? ldexp(mantissa, 1 - bias - f->mantissa)
+                             : ldexp(mantissa + (1u << f->mantissa), (int)exponent - bias - f->mantissa);
     if (magnitude > f->largest) x = f->exponent == 5 && mantissa == 0 ? (double)INFINITY : (double)NAN;
     return code >> (f->bits - 1) & 1 ? -x : x;
 }
@@ -33,7 +36,8 @@ static uint32_t nearest(const struct format *f, double x)
         const double now = fabs(fabs(x) - value_of(f, code)), before = fabs(fabs(x) - value_of(f, best));
         if (now < before || (now <= before && (code & 1) == 0)) best = code;
     }
-    if (fabs(x) >= value_of(f, f->largest)) best = f->largest;        /* differences of far larger numbers are not exact */
+    if (fabs(x) >= value_of(f, f->largest)) best = f->largest;        /* differences of far larger numbers are not
+                                                                         exact */
     return best | (signbit(x) ? 1u << (f->bits - 1) : 0);
 }
 
@@ -59,7 +63,8 @@ static uint32_t *convert(struct test *t, const char *device, const char *text, c
              count, text);
     if (!sim_open(t, &sim, device, body)) return NULL;
     uint32_t *got = malloc(count * sizeof *got);
-    const uint64_t buffers[2] = { sim_buffer(&sim, in, count * sizeof *in), sim_buffer(&sim, NULL, count * sizeof *got) };
+    const uint64_t buffers[2] = { sim_buffer(&sim, in, count * sizeof *in),
+                                  sim_buffer(&sim, NULL, count * sizeof *got) };
     sim_launch(t, &sim, "k", (count + 255) / 256, 256, buffers, 2);
     sim_read(&sim, buffers[1], got, count * sizeof *got);
     sim_close(&sim);
@@ -75,7 +80,8 @@ static void decoders_know_all_codes(struct test *t)
             const struct format *f = &formats[k];
             char text[256];
             if (f->bits == 4)
-                snprintf(text, sizeof text, "cvt.u8.u16 %%b1, %%rs1; cvt.rn%s.f16x2.e2m1x2 %%r9, %%b1;", relu ? ".relu" : "");
+                snprintf(text, sizeof text, "cvt.u8.u16 %%b1, %%rs1; cvt.rn%s.f16x2.e2m1x2 %%r9, %%b1;",
+                         relu ? ".relu" : "");
             else snprintf(text, sizeof text, "cvt.rn%s.f16x2.%s %%r9, %%rs1;", relu ? ".relu" : "", f->name);
             const uint32_t count = f->bits == 4 ? 256 : 65536, mask = (1u << f->bits) - 1, step = f->bits == 4 ? 4 : 8;
             uint32_t *got = convert(t, f->device, text, (const uint32_t (*)[2])in, count);
@@ -83,9 +89,10 @@ static void decoders_know_all_codes(struct test *t)
                 for (uint32_t half = 0; half < 2; half++) {
                     const double want = value_of(f, i >> half * step & mask);
                     const uint32_t bits = got[i] >> 16 * half & 0xffff;
-                    const bool same = isnan(want)                            ? bits == 0x7fff
-                                      : relu && signbit(want)               ? bits == 0
-                                                                            : half_value(bits) == want && (bits >> 15 != 0) == (signbit(want) != 0);
+                    const bool same = isnan(want) ? bits == 0x7fff
+                                      : relu && signbit(want)
+                                          ? bits == 0
+                                          : half_value(bits) == want && (bits >> 15 != 0) == (signbit(want) != 0);
                     if (!same) FAIL(t, "%s: code 0x%x gives 0x%x", text, i, bits);
                 }
             free(got);
@@ -104,10 +111,12 @@ static uint32_t float_bits(double x)
 static uint32_t boundaries(const struct format *f, uint32_t *out)
 {
     uint32_t n = 0;
-    static const uint32_t ends[] = { 0, 1, 0x007fffff, 0x00800000, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x3f800000 };
+    static const uint32_t ends[] = { 0,          1,          0x007fffff, 0x00800000, 0x7f7fffff,
+                                     0x7f800000, 0x7f800001, 0x7fc00000, 0x7fffffff, 0x3f800000 };
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) out[n++] = ends[i], out[n++] = ends[i] | 0x80000000;
     for (uint32_t code = 0; code <= f->largest; code++) {
-        const double here = value_of(f, code), next = code < f->largest ? value_of(f, code + 1) : 2 * here - value_of(f, code - 1);
+        const double here = value_of(f, code),
+                     next = code < f->largest ? value_of(f, code + 1) : 2 * here - value_of(f, code - 1);
         const uint32_t at[2] = { float_bits(here), float_bits((here + next) / 2) };
         for (int i = 0; i < 2; i++)
             for (uint32_t off = 0; off < 3; off++)
@@ -133,10 +142,11 @@ static void encoders_round_to_nearest(struct test *t)
             for (uint32_t i = 0; i < count; i++) in[i][0] = list[i], in[i][1] = list[(i * 7 + 3) % count];
             char text[256];
             if (f->bits == 4)
-                snprintf(text, sizeof text, "cvt.rn.satfinite%s.e2m1x2.f32 %%b9, %%f1, %%f2; cvt.u32.u8 %%r9, %%b9;", relu ? ".relu" : "");
+                snprintf(text, sizeof text, "cvt.rn.satfinite%s.e2m1x2.f32 %%b9, %%f1, %%f2; cvt.u32.u8 %%r9, %%b9;",
+                         relu ? ".relu" : "");
             else
-                snprintf(text, sizeof text, "cvt.rn.satfinite%s.%s.f32 %%rs9, %%f1, %%f2; cvt.u32.u16 %%r9, %%rs9;", relu ? ".relu" : "",
-                         f->name);
+                snprintf(text, sizeof text, "cvt.rn.satfinite%s.%s.f32 %%rs9, %%f1, %%f2; cvt.u32.u16 %%r9, %%rs9;",
+                         relu ? ".relu" : "", f->name);
             uint32_t *got = convert(t, f->device, text, (const uint32_t (*)[2])in, count);
             for (uint32_t i = 0; got != NULL && i < count; i++)
                 for (uint32_t half = 0; half < 2; half++) {
@@ -159,7 +169,8 @@ static void encoders_of_f16(struct test *t)
         if (f->bits == 6) continue;
         const uint32_t step = f->bits == 4 ? 4 : 8;
         char text[256];
-        if (f->bits == 4) snprintf(text, sizeof text, "cvt.rn.satfinite.e2m1x2.f16x2 %%b9, %%r1; cvt.u32.u8 %%r9, %%b9;");
+        if (f->bits == 4)
+            snprintf(text, sizeof text, "cvt.rn.satfinite.e2m1x2.f16x2 %%b9, %%r1; cvt.u32.u8 %%r9, %%b9;");
         else snprintf(text, sizeof text, "cvt.rn.satfinite.%s.f16x2 %%rs9, %%r1; cvt.u32.u16 %%r9, %%rs9;", f->name);
         uint32_t *got = convert(t, f->device, text, (const uint32_t (*)[2])in, 65536);
         for (uint32_t i = 0; got != NULL && i < 65536; i++)
@@ -209,7 +220,8 @@ static void powers_of_two(struct test *t)
                 else if (r < 2) while (want < 255 && ldexp(1, (int)want + 1 - 127) <= x) want++;
                 else while (want < 255 && ldexp(1, (int)want - 127) < x) want++;
                 if ((r & 1) != 0 && want == 255 && !isnan(x)) want = 254;
-                if ((halves[i] >> 8 * half & 0xff) != want) FAIL(t, "%s of bf16 %a: 0x%x, not 0x%x", roundings[r], x, halves[i], want);
+                if ((halves[i] >> 8 * half & 0xff) != want)
+                    FAIL(t, "%s of bf16 %a: 0x%x, not 0x%x", roundings[r], x, halves[i], want);
             }
         free(halves);
     }
@@ -219,7 +231,8 @@ static void powers_of_two(struct test *t)
     for (uint32_t i = 0; back != NULL && i < 65536; i++)
         for (uint32_t half = 0; half < 2; half++) {
             const uint32_t code = i >> 8 * half & 0xff, bits = back[i] >> 16 * half & 0xffff;
-            if (code == 255 ? bits != 0x7fff : float_value(bits << 16) != ldexp(1, (int)code - 127)) FAIL(t, "ue8m0 0x%x gives 0x%x", code, bits);
+            if (code == 255 ? bits != 0x7fff : float_value(bits << 16) != ldexp(1, (int)code - 127))
+                FAIL(t, "ue8m0 0x%x gives 0x%x", code, bits);
         }
     free(back);
 }
@@ -230,7 +243,8 @@ static void tf32_keeps_ten_bits(struct test *t)
     uint32_t count = 0;
     for (uint32_t e = 0; e < 256; e += e < 3 || e > 250 ? 1 : 17)
         for (uint32_t i = 0; i < 12; i++) {
-            static const uint32_t mantissas[] = { 0, 0xfff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x2fff, 0x3000, 0x3001, 0x7fefff, 0x7ff000, 0x7fffff };
+            static const uint32_t mantissas[] = { 0,      0xfff,  0x1000, 0x1001,   0x1fff,   0x2000,
+                                                  0x2fff, 0x3000, 0x3001, 0x7fefff, 0x7ff000, 0x7fffff };
             in[count++][0] = e << 23 | mantissas[i];
             in[count++][0] = e << 23 | mantissas[i] | 0x80000000;
         }
@@ -242,7 +256,9 @@ static void tf32_keeps_ten_bits(struct test *t)
         for (uint32_t i = 0; got != NULL && i < count; i++) {
             const uint32_t bits = in[i][0], low = bits & 0x1fff, even = bits >> 13 & 1;
             uint32_t want = bits & ~0x1fffu;
-            const bool up = r == 0 || r == 3 ? low >= 0x1000 : r == 1 || r == 4 ? low > 0x1000 || (low == 0x1000 && even) : false;
+            const bool up = r == 0 || r == 3   ? low >= 0x1000
+                            : r == 1 || r == 4 ? low > 0x1000 || (low == 0x1000 && even)
+                                               : false;
             if (up) want += 0x2000;
             if ((r == 3 || r == 4) && (want & 0x7fffffff) == 0x7f800000) want -= 0x2000;
             if (r == 5 && bits >> 31) want = 0;
@@ -259,7 +275,8 @@ static void forms_that_a_target_lacks(struct test *t)
         { "sm_90a", "cvt.rn.satfinite.e2m3x2.f32 %rs9, %f1, %f2;" }, { "sm_90a", "cvt.rp.ue8m0x2.f32 %rs9, %f1, %f2;" },
         { "sm_90a", "cvt.rn.satfinite.tf32.f32 %r9, %f1;" },         { "sm_100a", "cvt.rn.e4m3x2.f32 %rs9, %f1, %f2;" },
         { "sm_100a", "cvt.rz.satfinite.e4m3x2.f32 %rs9, %f1, %f2;" }, { "sm_100a", "cvt.rn.bf16x2.e4m3x2 %r9, %rs1;" },
-        { "sm_100a", "cvt.rs.f16x2.f32 %r9, %f1, %f2, %r3;" },       { "sm_100a", "cvt.rn.satfinite.e2m3x2.f16x2 %rs9, %r1;" },
+        { "sm_100a", "cvt.rs.f16x2.f32 %r9, %f1, %f2, %r3;" },
+          { "sm_100a", "cvt.rn.satfinite.e2m3x2.f16x2 %rs9, %r1;" },
         { "sm_100a", "cvt.rn.ue8m0x2.f32 %rs9, %f1, %f2;" },         { "sm_100a", "cvt.rna.relu.tf32.f32 %r9, %f1;" },
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {

@@ -1,4 +1,5 @@
-/* f32, f64 and f16 arithmetic in every rounding mode against the host's own (which is asked for the mode), at the boundaries. */
+/* f32, f64 and f16 arithmetic in every rounding mode against the host's own (which is asked for the mode), at the
+ * boundaries. */
 #include <fenv.h>
 #include <math.h>
 
@@ -57,8 +58,10 @@ MODES(div64, double, x / y)
 MODES(fma64, double, fma(x, y, z))
 MODES(sqrt64, double, sqrt(x))
 
-#define WRAP32(name) static uint64_t w_##name(uint64_t a, uint64_t b, uint64_t c) { return b32(name(f32(a), f32(b), f32(c))); }
-/* f64: a NaN operand is kept (quieted): the second, else the third, else the first (div: the first); others are the default NaN. */
+#define WRAP32(name) \
+    static uint64_t w_##name(uint64_t a, uint64_t b, uint64_t c) { return b32(name(f32(a), f32(b), f32(c))); }
+/* f64: a NaN operand is kept (quieted): the second, else the third, else the first (div: the first); others are the
+ * default NaN. */
 static uint64_t nan64(uint64_t a, uint64_t b, uint64_t c, double r, const char *order)
 {
     const uint64_t all[3] = { a, b, c };
@@ -66,9 +69,14 @@ static uint64_t nan64(uint64_t a, uint64_t b, uint64_t c, double r, const char *
         if (isnan(f64(all[*order - 'a']))) return all[*order - 'a'] | UINT64_C(1) << 51;
     return isnan(r) ? UINT64_C(0xfff8000000000000) : b64(r);
 }
-#define WRAP64(name, order) static uint64_t w_##name(uint64_t a, uint64_t b, uint64_t c) { return nan64(a, b, c, name(f64(a), f64(b), f64(c)), order); }
+#define WRAP64(name, order) \
+    static uint64_t w_##name(uint64_t a, uint64_t b, uint64_t c) \
+    { \
+        return nan64(a, b, c, name(f64(a), f64(b), f64(c)), order); \
+    }
 #define WRAP4_32(name) WRAP32(name##_rn) WRAP32(name##_rz) WRAP32(name##_rm) WRAP32(name##_rp)
-#define WRAP4_64(name, order) WRAP64(name##_rn, order) WRAP64(name##_rz, order) WRAP64(name##_rm, order) WRAP64(name##_rp, order)
+#define WRAP4_64(name, order) \
+    WRAP64(name##_rn, order) WRAP64(name##_rz, order) WRAP64(name##_rm, order) WRAP64(name##_rp, order)
 WRAP4_32(add32)
 WRAP4_32(mul32)
 WRAP4_32(div32)
@@ -111,7 +119,8 @@ static void rounded_f64(struct test *t)
 static float flush(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0.0f, x) : x; }
 static float saturate(float x) { return x > 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; }
 REFERENCE(add_ftz, b32(flush(flush(f32(a)) + flush(f32(b)))))
-/* what is subnormal when it is rounded with an exponent that may be lower: the product of two floats is exact in double */
+/* what is subnormal when it is rounded with an exponent that may be lower: the product of two floats is exact in
+ * double */
 static float flush_product(float x, float y)
 {
     const double product = (double)x * (double)y;
@@ -136,7 +145,8 @@ REFERENCE(to_s32, isnan(f32(a))              ? 0
 REFERENCE(to_u8, isnan(f32(a)) ? 0 : f32(a) >= 255.0f ? 255 : f32(a) <= 0.0f ? 0 : (uint32_t)rintf(f32(a)))
 REFERENCE(from_s64, b32((float)(int64_t)a))
 REFERENCE(narrow, isnan(f64(a)) ? (a >> 63) << 31 | 0x7fc00000 | (a >> 29 & 0x7fffff) : b32((float)f64(a)))
-REFERENCE(widen, isnan(f32(a)) ? (a >> 31 & 1) << 63 | UINT64_C(0x7ff8000000000000) | (a & 0x7fffff) << 29 : b64((double)f32(a)))
+REFERENCE(widen, isnan(f32(a)) ? (a >> 31 & 1) << 63 | UINT64_C(0x7ff8000000000000) | (a & 0x7fffff) << 29
+                               : b64((double)f32(a)))
 REFERENCE(floor32, b32(floorf(f32(a))))
 
 static void flushing_picking_converting(struct test *t)
@@ -157,8 +167,8 @@ static void flushing_picking_converting(struct test *t)
     operate(t, "sm_90a", &from_f64, &in);
 }
 
-/* f16: every sum, product and fused product of two is exact in f64 apart from the fused one's last bits, which f64 keeps enough of;
- * nearest-even to f16 by looking at both neighbours. */
+/* f16: every sum, product and fused product of two is exact in f64 apart from the fused one's last bits, which f64
+ * keeps enough of; nearest-even to f16 by looking at both neighbours. */
 static double value16(uint64_t h)
 {
     const int exponent = (int)(h >> 10 & 31);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""cudasim-instructions counts, for each kernel, the forms that no hardware was asked about: of kernels whose counts are known, where
-nothing was measured, and of the table in docs/.
+"""cudasim-instructions counts, for each kernel, the forms that no hardware was asked about: of kernels whose counts are
+known, where nothing was measured, and of the table in docs/.
 
 usage: test_instructions.py PROGRAM INSTRUCTIONS.md KERNEL.ptx..."""
 import os

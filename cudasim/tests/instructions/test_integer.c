@@ -44,10 +44,12 @@ REFERENCE(abs_s32, S32(a) < 0 ? U32(0 - a) : U32(a))
 REFERENCE(neg_s64, 0 - a)
 REFERENCE(min_s64, S64(a) < S64(b) ? a : b)
 REFERENCE(max_u32, U32(a) > U32(b) ? U32(a) : U32(b))
-REFERENCE(max_s16x2, U16(S16(a) > S16(b) ? a : b) | (uint64_t)U16(S16(a >> 16) > S16(b >> 16) ? a >> 16 : b >> 16) << 16)
+REFERENCE(max_s16x2,
+          U16(S16(a) > S16(b) ? a : b) | (uint64_t)U16(S16(a >> 16) > S16(b >> 16) ? a >> 16 : b >> 16) << 16)
 REFERENCE(popc64, __builtin_popcountll(a))
 REFERENCE(clz32, U32(a) == 0 ? 32 : __builtin_clz(U32(a)))
-REFERENCE(bfind_s32, (S32(a) < 0 ? ~U32(a) : U32(a)) == 0 ? UINT32_MAX : 31 - U32(__builtin_clz(S32(a) < 0 ? ~U32(a) : U32(a))))
+REFERENCE(bfind_s32,
+          (S32(a) < 0 ? ~U32(a) : U32(a)) == 0 ? UINT32_MAX : 31 - U32(__builtin_clz(S32(a) < 0 ? ~U32(a) : U32(a))))
 REFERENCE(bfind_shift, U32(a) == 0 ? UINT32_MAX : U32(__builtin_clz(U32(a))))
 
 static void integer_arithmetic(struct test *t)
@@ -117,11 +119,15 @@ static void carries(struct test *t)
 static uint64_t lop3_by_bits(uint64_t a, uint64_t b, uint64_t c, uint32_t table)
 {
     uint64_t d = 0;
-    for (int i = 0; i < 32; i++) d |= (uint64_t)(table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
+    for (int i = 0; i < 32; i++)
+        d |= (uint64_t)(table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
     return d;
 }
 /* The low 8 bits of 32-bit fields' numbers; of 64-bit fields all of them, as on hardware. */
-static int field_number(uint64_t value, int msb) { return msb == 31 ? (int)(value & 0xff) : U32(value) > 255 ? 255 : (int)U32(value); }
+static int field_number(uint64_t value, int msb)
+{
+    return msb == 31 ? (int)(value & 0xff) : U32(value) > 255 ? 255 : (int)U32(value);
+}
 /* The manual's pseudo code, bit by bit. */
 static uint64_t bfe_by_bits(uint64_t a, uint64_t b, uint64_t c, int msb, bool is_signed)
 {

@@ -1,7 +1,8 @@
-/* The table against NVIDIA's assembler: what our reader takes, ptxas must take, and a form that exists for a target, or in a
- * version, must not be called missing there.  Needs a ptxas (CUDA 13.0) when the tests are configured.
+/* The table against NVIDIA's assembler: what our reader takes, ptxas must take, and a form that exists for a target, or
+ * in a version, must not be called missing there.  Needs a ptxas (CUDA 13.0) when the tests are configured.
  *
- *     test_cudasim_ptxas --only NAME; CUDASIM_PTXAS_LIST=1 prints every form that ptxas takes and the table's handlers refuse. */
+ *     test_cudasim_ptxas --only NAME; CUDASIM_PTXAS_LIST=1 prints every form that ptxas takes and the table's handlers
+ *     refuse. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,7 +48,8 @@ static void release(struct questions *q)
 enum { HEAD_LINES = 5 };
 static void write_head(FILE *f, uint32_t version, const char *target)
 {
-    fprintf(f, ".version %u.%u\n.target %s\n.address_size 64\n.const .b64 constants[4];\n", version / 10, version % 10, target);
+    fprintf(f, ".version %u.%u\n.target %s\n.address_size 64\n.const .b64 constants[4];\n", version / 10, version % 10,
+            target);
     fprintf(f, ".entry k(.param .b64 p0) { .param .align 16 .b8 passed[64]; %s\n", SPELL_REGISTERS);
 }
 
@@ -95,8 +97,8 @@ static void note_error(struct questions *q, uint32_t line, const char *sentence)
     if (one->theirs[0] == '\0') snprintf(one->theirs, LINE, "%.*s", (int)strcspn(sentence, "\n"), sentence);
 }
 
-/* ptxas stops behind a step in which anything was wrong.  The last line has a mistake of the step that is asked, and keeps it from
- * going on to the next: it reads; it checks what it has read; it generates code. */
+/* ptxas stops behind a step in which anything was wrong.  The last line has a mistake of the step that is asked, and
+ * keeps it from going on to the next: it reads; it checks what it has read; it generates code. */
 static const char wrong_to_read[] = "add.s32 %nothing, 1, 1;";
 static const char wrong_to_check[] = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%w1, %w2}, [%l1];";
 
@@ -145,16 +147,19 @@ static bool ask_ptxas(struct test *t, struct questions *q, uint32_t version, con
     return false;
 }
 
-/* What both have read: whether ptxas finds something wrong with it afterwards, shapes and types that do not go together. */
+/* What both have read: whether ptxas finds something wrong with it afterwards, shapes and types that do not go
+ * together. */
 static void check_what_was_read(struct test *t, const struct questions *q, uint32_t version, const char *target)
 {
     struct questions both = { .count = 0 };
     for (uint32_t i = 0; i < q->count; i++)
         if (q->list[i].read && q->list[i].taken) add(&both, q->list[i].row, q->list[i].statement)->taken = true;
-    if (run_ptxas(&both, version, target, wrong_to_check) != 0) FAIL(t, "ptxas does not check the statements for %s", target);
+    if (run_ptxas(&both, version, target, wrong_to_check) != 0)
+        FAIL(t, "ptxas does not check the statements for %s", target);
     for (uint32_t i = 0; i < both.count; i++) {
         const struct question *one = &both.list[i];
-        if (strstr(one->statement, "prefetch.param.tensormap") != NULL) continue;       /* exists for an entry's parameters alone */
+        /* exists for an entry's parameters alone */
+        if (strstr(one->statement, "prefetch.param.tensormap") != NULL) continue;
         if (!one->taken) FAIL(t, "%s: %s is read; ptxas: %s", target, one->statement, one->theirs);
     }
     release(&both);
@@ -169,7 +174,8 @@ static struct module module_of(uint32_t version, const char *target)
     return m;
 }
 
-static void questions_of_row(struct questions *q, const struct row *row, uint32_t most, uint32_t version, const char *target)
+static void questions_of_row(struct questions *q, const struct row *row, uint32_t most, uint32_t version,
+                             const char *target)
 {
     uint32_t count;
     char why[LINE];
@@ -180,7 +186,8 @@ static void questions_of_row(struct questions *q, const struct row *row, uint32_
     free(forms);
 }
 
-/* Forms that are refused here though ptxas takes them are printed on demand; a wrong column or a form too many is a failure. */
+/* Forms that are refused here though ptxas takes them are printed on demand; a wrong column or a form too many is a
+ * failure. */
 static void judge(struct test *t, const struct questions *q, const char *target)
 {
     const bool list = getenv("CUDASIM_PTXAS_LIST") != NULL;
@@ -222,21 +229,23 @@ static void ask_version(struct test *t, struct questions *q, uint32_t version, c
         const struct question *one = &q->list[i];
         char why[LINE];
         if (one->read && one->taken != reads(version, target, one->statement, why))
-            FAIL(t, "%s, .version %u.%u: ptxas %s %s: %s", target, version / 10, version % 10, one->taken ? "takes" : "refuses",
-                 one->statement, one->taken ? why : one->theirs);
+            FAIL(t, "%s, .version %u.%u: ptxas %s %s: %s", target, version / 10, version % 10,
+                 one->taken ? "takes" : "refuses", one->statement, one->taken ? why : one->theirs);
     }
 }
 
 static void rows_begin_with_their_version(struct test *t)
 {
     static const struct { const char *target; uint32_t version[12]; } runs[] = {
-        { "sm_90a", { 80, 81, 82, 83, 84, 85, 86, 87, 88, 90 } }, { "sm_100a", { 86, 87, 88, 90 } }, { "sm_120a", { 87, 88, 90 } },
+        { "sm_90a", { 80, 81, 82, 83, 84, 85, 86, 87, 88, 90 } }, { "sm_100a", { 86, 87, 88, 90 } },
+          { "sm_120a", { 87, 88, 90 } },
         { "sm_103a", { 88, 90 } },
     };
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct questions q = { .count = 0 };
         for (const struct family *const *f = instruction_families; *f != NULL; f++)
-            for (int r = 0; r < (*f)->count; r++) questions_of_row(&q, &(*f)->rows[r], FORMS_OF_A_VERSION, 90, runs[i].target);
+            for (int r = 0; r < (*f)->count; r++)
+                questions_of_row(&q, &(*f)->rows[r], FORMS_OF_A_VERSION, 90, runs[i].target);
         for (int v = 0; runs[i].version[v] != 0; v++) ask_version(t, &q, runs[i].version[v], runs[i].target);
         release(&q);
     }

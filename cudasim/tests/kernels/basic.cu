@@ -60,7 +60,8 @@ extern "C" __global__ void calls(parameters p, int *out)
     const int i = threadIdx.x;
     int local[16];
     for (int j = 0; j < 16; j++) local[j] = j * i;
-    int v = fibonacci(i % 9) + functions[i & 1](i % 7) + local[(i * 5) & 15] + p.a + (int)p.b + p.c[i % 20] + table[i & 3];
+    int v =
+        fibonacci(i % 9) + functions[i & 1](i % 7) + local[(i * 5) & 15] + p.a + (int)p.b + p.c[i % 20] + table[i & 3];
     switch (i % 6) {
     case 0: v += 1; break;
     case 1: v *= 3; break;

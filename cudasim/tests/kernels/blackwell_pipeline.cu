@@ -1,14 +1,17 @@
-// D[M][N] = (A x scales of A)(B x scales of B)^T in f32, by a persistent kernel of specialized warps: mxf8f6f4 (e4m3) and mxf4nvf4
-// (e2m1, a scale for 16).  Tiles of 128 rows for each CTA; a CTA alone, or a pair that shares a tile of 256 rows.
+// D[M][N] = (A x scales of A)(B x scales of B)^T in f32, by a persistent kernel of specialized warps: mxf8f6f4 (e4m3)
+// and mxf4nvf4 (e2m1, a scale for 16).  Tiles of 128 rows for each CTA; a CTA alone, or a pair that shares a tile of
+// 256 rows.
 //
-// Warp 0 loads by TMA into a ring of four stages, warp 1 copies the scales to tensor memory and multiplies, warps 4 to 7 store D.
-// full[s]: the bytes of a stage, of both CTAs in a pair; empty[s]: the products that read a stage are complete.  filled[i]: the
-// products of accumulator i are complete; drained[i]: its 128 lanes have been read.  One thread issues all tcgen05.cp and
-// tcgen05.mma, which run in its order, so the scales in tensor memory are written anew for each stage.  In a pair the even CTA
-// issues for both; each holds its rows of A, half of B's rows, its scales of A and all scales of B, which one loads for both.
+// Warp 0 loads by TMA into a ring of four stages, warp 1 copies the scales to tensor memory and multiplies, warps 4 to
+// 7 store D. full[s]: the bytes of a stage, of both CTAs in a pair; empty[s]: the products that read a stage are
+// complete.  filled[i]: the products of accumulator i are complete; drained[i]: its 128 lanes have been read.  One
+// thread issues all tcgen05.cp and tcgen05.mma, which run in its order, so the scales in tensor memory are written anew
+// for each stage.  In a pair the even CTA issues for both; each holds its rows of A, half of B's rows, its scales of A
+// and all scales of B, which one loads for both.
 //
-// Host: any M and N (D's rows are stored as far as they go); K a multiple of 128 bytes; maps of bytes as in blackwell_product.cu,
-// boxes of 128 rows of A, TILE_N / CTAs rows of B; scales in rows of 256 bytes, two rows a block of 128 x 4, blocks along K first.
+// Host: any M and N (D's rows are stored as far as they go); K a multiple of 128 bytes; maps of bytes as in
+// blackwell_product.cu, boxes of 128 rows of A, TILE_N / CTAs rows of B; scales in rows of 256 bytes, two rows a block
+// of 128 x 4, blocks along K first.
 #include "blackwell_ptx.cuh"
 
 constexpr int STAGES = 4, ROWS = 128, ROW_BYTES = 128, STEPS = 4, BLOCK_BYTES = 512, THREADS = 256;
@@ -57,7 +60,8 @@ struct problem {
 template <class C> struct tiles {
     int rows, count, at;
     __device__ explicit tiles(const problem &x)
-        : rows((x.m + C::TILE_M - 1) / C::TILE_M), count(rows * ((x.n + C::TILE_N - 1) / C::TILE_N)), at(blockIdx.x / C::G)
+        : rows((x.m + C::TILE_M - 1) / C::TILE_M), count(rows * ((x.n + C::TILE_N - 1) / C::TILE_N)),
+          at(blockIdx.x / C::G)
     {
     }
     __device__ bool more() const { return at < count; }
@@ -73,13 +77,15 @@ template <int G> __device__ __forceinline__ void wait_relaxed(u32 barrier, u32 p
     do {
         if constexpr (G == 1)
             asm volatile(
-                "{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                "{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], %2;\n"
+                "selp.u32 %0, 1, 0, p;\n}"
                 : "=r"(done)
                 : "r"(barrier), "r"(parity)
                 : "memory");
         else
             asm volatile(
-                "{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                "{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\n"
+                "selp.u32 %0, 1, 0, p;\n}"
                 : "=r"(done)
                 : "r"(barrier), "r"(parity)
                 : "memory");
@@ -89,7 +95,8 @@ template <int G> __device__ __forceinline__ void wait_relaxed(u32 barrier, u32 p
 // At the CTA, or the even CTA of the pair, whose products follow.
 template <int G> __device__ __forceinline__ void arrive_relaxed(u32 barrier)
 {
-    if constexpr (G == 1) asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+    if constexpr (G == 1)
+        asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
     else
         asm volatile("{\n.reg .b32 a;\nmapa.shared::cluster.u32 a, %0, 0;\n"
                      "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [a];\n}" ::"r"(barrier)
@@ -140,9 +147,9 @@ template <class C> __device__ __forceinline__ void multiply_stage(u32 stage, u32
     for (int step = 0; step < STEPS; step++) { // 32 bytes of K each
         const u32 block = C::BLOCKS == 1 ? 0 : step, id = C::BLOCKS == 1 ? step : 0;
         tensor_mma<C::KIND == MXF8F6F4 ? MXF8F6F4 : MXF4NVF4_4X, C::G, false>(
-            d, tensor_descriptor(stage) + 2 * step, tensor_descriptor(stage + C::AT_B) + 2 * step, SHAPE | id << 29 | id << 4,
-            tensor + C::SCALES_A_COLUMN + 4 * block, tensor + C::SCALES_B_COLUMN + 4 * C::ROWS_OF_BLOCKS * block,
-            !first || step != 0);
+            d, tensor_descriptor(stage) + 2 * step, tensor_descriptor(stage + C::AT_B) + 2 * step,
+            SHAPE | id << 29 | id << 4, tensor + C::SCALES_A_COLUMN + 4 * block,
+            tensor + C::SCALES_B_COLUMN + 4 * C::ROWS_OF_BLOCKS * block, !first || step != 0);
     }
 }
 
@@ -185,7 +192,8 @@ template <class C> __device__ __forceinline__ void drain(const problem &x, barri
     for (tiles<C> tile(x); tile.more(); tile.next(), r.next()) {
         mbarrier_wait<(C::G > 1)>(shared_address(&bar.filled[r.at]), r.parity);
         tensor_fence_after();
-        store_row<C>(x, bar.tensor + r.at * C::TILE_N + ((u32)lane / 32 << 21), tile.m() + (int)rank * ROWS + lane, tile.n());
+        store_row<C>(x, bar.tensor + r.at * C::TILE_N + ((u32)lane / 32 << 21), tile.m() + (int)rank * ROWS + lane,
+                     tile.n());
         tensor_fence_before();
         if (lane % 32 == 0) arrive_relaxed<C::G>(shared_address(&bar.drained[r.at]));
     }
@@ -225,16 +233,18 @@ template <class C> __device__ __forceinline__ void pipeline(const problem &x)
     else if (warp == MULTIPLIER && rank == 0 && elect()) multiply<C>(x, bar, stages);
     else if (warp >= FIRST_EPILOGUE_WARP) drain<C>(x, bar, rank);
     __syncwarp();
-    sync_all<C::G>(); // the accumulators have been read, and of a pair no CTA ends before the other's commits have arrived
+    sync_all<C::G>(); // the accumulators have been read, and of a pair no CTA ends before the other's commits have
+                      // arrived
     if (warp == ALLOCATOR) tensor_dealloc<C::G, TENSOR_COLUMNS>(bar.tensor);
 }
 
-#define KERNEL(name, KIND, G, TILE_N, ...)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1) __VA_ARGS__ name(                                                     \
-        const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b, const __grid_constant__ tensor_map scales_a,   \
-        const __grid_constant__ tensor_map scales_b, float *d, int m, int n, int k_tiles)                                          \
-    {                                                                                                                              \
-        pipeline<config<KIND, G, TILE_N>>({ &a, &b, &scales_a, &scales_b, d, m, n, k_tiles });                                     \
+#define KERNEL(name, KIND, G, TILE_N, ...) \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) __VA_ARGS__ name( \
+        const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b, \
+        const __grid_constant__ tensor_map scales_a, const __grid_constant__ tensor_map scales_b, float *d, int m, \
+        int n, int k_tiles) \
+    { \
+        pipeline<config<KIND, G, TILE_N>>({ &a, &b, &scales_a, &scales_b, d, m, n, k_tiles }); \
     }
 KERNEL(mxfp8, MXF8F6F4, 1, 128)
 KERNEL(mxfp8_wide, MXF8F6F4, 1, 256)

@@ -1,10 +1,12 @@
-// One tile, D[M][N] = A[M][K] * B[N][K]^T, by every kind of tcgen05.mma: M is 128 for each CTA, N 64 for each CTA.  A CTA alone, or
-// a pair of which each holds half of A and half of B; A through shared memory or written to tensor memory; block scales copied by
-// tcgen05.cp or written by tcgen05.st.  One stage: all threads wait for the products of 128 bytes of K before the next are loaded.
+// One tile, D[M][N] = A[M][K] * B[N][K]^T, by every kind of tcgen05.mma: M is 128 for each CTA, N 64 for each CTA.  A
+// CTA alone, or a pair of which each holds half of A and half of B; A through shared memory or written to tensor
+// memory; block scales copied by tcgen05.cp or written by tcgen05.st.  One stage: all threads wait for the products of
+// 128 bytes of K before the next are loaded.
 //
-// Host: A and B are row-major in the containers of the kind, maps of bytes with boxes of 128 bytes (A: 128 rows, B: 64 rows),
-// swizzled by 128 bytes; the scales lie in blocks of 128 x 4, seen as rows of 256 bytes, two rows a block, in boxes of the blocks
-// of 128 bytes of K; shape: the instruction descriptor without its scale ids; bytes: what the boxes of a CTA load, packed.
+// Host: A and B are row-major in the containers of the kind, maps of bytes with boxes of 128 bytes (A: 128 rows, B: 64
+// rows), swizzled by 128 bytes; the scales lie in blocks of 128 x 4, seen as rows of 256 bytes, two rows a block, in
+// boxes of the blocks of 128 bytes of K; shape: the instruction descriptor without its scale ids; bytes: what the boxes
+// of a CTA load, packed.
 #include "blackwell_ptx.cuh"
 
 constexpr int ROWS = 128, COLUMNS = 64, ROW_BYTES = 128, STEPS = 4;
@@ -152,27 +154,27 @@ __device__ __forceinline__ void product(const arguments &x)
     if (first_warp) tensor_dealloc<G, TENSOR_COLUMNS>(tensor);
 }
 
-#define KERNEL(name, KIND, G, A_STORED, SCALES_STORED, HALVES, ...)                                                                \
-    extern "C" __global__ void __launch_bounds__(128) __VA_ARGS__ name(                                                            \
-        const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b, const __grid_constant__ tensor_map scales_a,   \
-        const __grid_constant__ tensor_map scales_b, const u8 *rows_a, const u8 *words_a, const u8 *words_b, u32 *d, int k_tiles,  \
-        u32 shape, u32 bytes)                                                                                                      \
-    {                                                                                                                              \
-        product<KIND, G, A_STORED, SCALES_STORED, HALVES>(                                                                         \
-            { &a, &b, &scales_a, &scales_b, rows_a, words_a, words_b, d, k_tiles, shape, bytes });                                 \
+#define KERNEL(name, KIND, G, A_STORED, SCALES_STORED, HALVES, ...) \
+    extern "C" __global__ void __launch_bounds__(128) __VA_ARGS__ name( \
+        const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b, \
+        const __grid_constant__ tensor_map scales_a, const __grid_constant__ tensor_map scales_b, const u8 *rows_a, \
+        const u8 *words_a, const u8 *words_b, u32 *d, int k_tiles, u32 shape, u32 bytes) \
+    { \
+        product<KIND, G, A_STORED, SCALES_STORED, HALVES>( \
+            { &a, &b, &scales_a, &scales_b, rows_a, words_a, words_b, d, k_tiles, shape, bytes }); \
     }
-#define PLAIN(name, KIND)                                                                                                          \
-    KERNEL(name, KIND, 1, false, false, false)                                                                                     \
-    KERNEL(name##_a_stored, KIND, 1, true, false, false)                                                                           \
-    KERNEL(name##_pair, KIND, 2, false, false, false, __cluster_dims__(2, 1, 1))                                                   \
+#define PLAIN(name, KIND) \
+    KERNEL(name, KIND, 1, false, false, false) \
+    KERNEL(name##_a_stored, KIND, 1, true, false, false) \
+    KERNEL(name##_pair, KIND, 2, false, false, false, __cluster_dims__(2, 1, 1)) \
     KERNEL(name##_pair_a_stored, KIND, 2, true, false, false, __cluster_dims__(2, 1, 1))
-#define HALVES(name, KIND)                                                                                                         \
-    KERNEL(name, KIND, 1, false, false, true)                                                                                      \
+#define HALVES(name, KIND) \
+    KERNEL(name, KIND, 1, false, false, true) \
     KERNEL(name##_pair, KIND, 2, false, false, true, __cluster_dims__(2, 1, 1))
-#define SCALED(name, KIND)                                                                                                         \
-    KERNEL(name, KIND, 1, false, false, false)                                                                                     \
-    KERNEL(name##_stored, KIND, 1, true, true, false)                                                                              \
-    KERNEL(name##_pair, KIND, 2, false, false, false, __cluster_dims__(2, 1, 1))                                                   \
+#define SCALED(name, KIND) \
+    KERNEL(name, KIND, 1, false, false, false) \
+    KERNEL(name##_stored, KIND, 1, true, true, false) \
+    KERNEL(name##_pair, KIND, 2, false, false, false, __cluster_dims__(2, 1, 1)) \
     KERNEL(name##_pair_stored, KIND, 2, true, true, false, __cluster_dims__(2, 1, 1))
 PLAIN(f16, F16)
 PLAIN(tf32, TF32)

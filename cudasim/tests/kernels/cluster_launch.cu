@@ -1,19 +1,22 @@
-// Kernels whose clusters take over clusters that have not started (clusterlaunchcontrol, PTX ISA 9.7.13.17 and 18).  Each tile of
-// 64 numbers is doubled, and counted; a CTA asks for the next tile before it works on the present one.
+// Kernels whose clusters take over clusters that have not started (clusterlaunchcontrol, PTX ISA 9.7.13.17 and 18).
+// Each tile of 64 numbers is doubled, and counted; a CTA asks for the next tile before it works on the present one.
 #include "hopper_ptx.cuh"
 
 enum { TILE = 64 };
 
 __device__ __forceinline__ void try_cancel(u32 response, u32 barrier)
 {
-    asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(response),
-                 "r"(barrier)
-                 : "memory");
+    asm volatile(
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(
+            response),
+        "r"(barrier)
+        : "memory");
 }
 __device__ __forceinline__ void try_cancel_for_all(u32 response, u32 barrier)
 {
     asm volatile(
-        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%0], [%1];" ::
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
+        "[%0], [%1];" ::
             "r"(response),
         "r"(barrier)
         : "memory");
@@ -23,7 +26,8 @@ __device__ __forceinline__ bool query_cancel(u32 response, u32 *x)
 {
     u32 taken, first;
     asm volatile("{\n.reg .pred p;\n.reg .b128 r;\nld.shared.b128 r, [%2];\n"
-                 "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r;\nselp.u32 %0, 1, 0, p;\nmov.u32 %1, 0;\n"
+                 "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r;\nselp.u32 %0, 1, 0, p;\n"
+                 "mov.u32 %1, 0;\n"
                  "@p clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %1, r;\n}"
                  : "=r"(taken), "=r"(first)
                  : "r"(response)

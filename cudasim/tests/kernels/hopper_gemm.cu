@@ -1,9 +1,10 @@
 // C[M][N] = A[M][K] * B[N][K]^T, tiles of 128 x 128 and 128 bytes of K, for every type of Hopper's wgmma.
 //
-// Three warpgroups: a producer (one thread) loads by TMA into a ring of stages, two consumers multiply 64 rows each by wgmma and
-// store by TMA.  full[s]: one arrival and the bytes of a stage; empty[s]: one arrival of each consumer that reads what the producer
-// writes.  In a cluster of two the CTAs share the columns: each loads half of B and sends it to both.
-// Host: M and N are multiples of 128 (clusters: M of 256), K of 128 bytes; boxes are 64 rows of 128 bytes, swizzled by 128 bytes.
+// Three warpgroups: a producer (one thread) loads by TMA into a ring of stages, two consumers multiply 64 rows each by
+// wgmma and store by TMA.  full[s]: one arrival and the bytes of a stage; empty[s]: one arrival of each consumer that
+// reads what the producer writes.  In a cluster of two the CTAs share the columns: each loads half of B and sends it to
+// both. Host: M and N are multiples of 128 (clusters: M of 256), K of 128 bytes; boxes are 64 rows of 128 bytes,
+// swizzled by 128 bytes.
 #include "hopper_ptx.cuh"
 
 constexpr int STAGES = 3, TILE = 128, ROW_BYTES = 128, BOX_ROWS = 64, BOX_BYTES = BOX_ROWS * ROW_BYTES;
@@ -58,12 +59,13 @@ struct u8s8 {
 // ---- the roles ----
 
 template <class T, bool CLUSTER>
-__device__ void produce(const tensor_map *a, const tensor_map *b, u32 stages, const barriers &bar, int k_tiles, int m, int n,
-                        u32 rank)
+__device__ void produce(const tensor_map *a, const tensor_map *b, u32 stages, const barriers &bar, int k_tiles, int m,
+                        int n, u32 rank)
 {
     ring r = { 0, 1 }; // parity 1: every stage begins empty
     for (int i = 0; i < k_tiles; i++, ring_next(r)) {
-        const u32 full = shared_address(&bar.full[r.stage]), to_a = stages + r.stage * STAGE_BYTES, to_b = to_a + OPERAND_BYTES;
+        const u32 full = shared_address(&bar.full[r.stage]), to_a = stages + r.stage * STAGE_BYTES,
+                  to_b = to_a + OPERAND_BYTES;
         const int k = i * (ROW_BYTES / T::element_bytes);
         mbarrier_wait<CLUSTER>(shared_address(&bar.empty[r.stage]), r.parity);
         mbarrier_expect(full, STAGE_BYTES);
@@ -194,12 +196,12 @@ __device__ void gemm(const tensor_map *a, const tensor_map *b, const tensor_map 
     cluster_sync(); // no CTA ends while the other may still arrive at its barriers
 }
 
-#define KERNEL(name, type, cluster, to_bf16, ...)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1) __VA_ARGS__ name(const __grid_constant__ tensor_map a,                \
-                                                                              const __grid_constant__ tensor_map b,                \
-                                                                              const __grid_constant__ tensor_map c, int k_tiles)   \
-    {                                                                                                                              \
-        gemm<type, cluster, to_bf16>(&a, &b, &c, k_tiles);                                                                         \
+#define KERNEL(name, type, cluster, to_bf16, ...) \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) __VA_ARGS__ name( \
+        const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b, \
+        const __grid_constant__ tensor_map c, int k_tiles) \
+    { \
+        gemm<type, cluster, to_bf16>(&a, &b, &c, k_tiles); \
     }
 KERNEL(gemm_bf16, bf16, false, false)
 KERNEL(gemm_bf16_to_bf16, bf16, false, true)

@@ -1,5 +1,5 @@
-/* Matrix products with the warp's matrix instructions, compiled by nvcc: ldmatrix and mma.sync, stmatrix, and the wmma classes.
- * matrix.ptx beside it is what
+/* Matrix products with the warp's matrix instructions, compiled by nvcc: ldmatrix and mma.sync, stmatrix, and the wmma
+ * classes. matrix.ptx beside it is what
  *     nvcc -arch=sm_90a -ptx matrix.cu
  * of CUDA 13.0 gave; where nvcc is found the tests compile it anew as well. */
 #include <cstdint>
@@ -12,7 +12,8 @@ __device__ static uint32_t shared_address(const void *p) { return static_cast<ui
 /* A row of a tile has 64 bytes of operands and 16 that keep rows off each other's banks. */
 enum { PITCH = 80 };
 
-/* Four warps: rows of A (64 x bytes) and of B (32 x bytes, a row per column of the product), 64 bytes of each at a time. */
+/* Four warps: rows of A (64 x bytes) and of B (32 x bytes, a row per column of the product), 64 bytes of each at a
+ * time. */
 __device__ static void load_tiles(const char *a, const char *b, int bytes, int from, char *tile_a, char *tile_b)
 {
     for (int i = threadIdx.x; i < 64 * 4; i += blockDim.x)
@@ -52,8 +53,8 @@ extern "C" __global__ void product_bf16(int k, const char *a, const char *b, flo
             load_a(tile_a, at, fa);
             for (int n = 0; n < 4; n++) {
                 load_b(tile_b, 8 * n, at, fb);
-                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                             "{%0, %1, %2, %3};"
+                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                             "{%8, %9}, {%0, %1, %2, %3};"
                              : "+f"(sum[n][0]), "+f"(sum[n][1]), "+f"(sum[n][2]), "+f"(sum[n][3])
                              : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[0]), "r"(fb[1]));
             }
@@ -78,8 +79,8 @@ extern "C" __global__ void product_s8(int k, const char *a, const char *b, short
             load_a(tile_a, at, fa);
             for (int n = 0; n < 4; n++) {
                 load_b(tile_b, 8 * n, at, fb);
-                asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                             "{%0, %1, %2, %3};"
+                asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, "
+                             "%9}, {%0, %1, %2, %3};"
                              : "+r"(sum[n][0]), "+r"(sum[n][1]), "+r"(sum[n][2]), "+r"(sum[n][3])
                              : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[0]), "r"(fb[1]));
             }
@@ -91,9 +92,10 @@ extern "C" __global__ void product_s8(int k, const char *a, const char *b, short
         uint32_t r[4];
         for (int i = 0; i < 4; i++)
             r[i] = (sum[n + i / 2][i % 2 * 2] & 0xffff) | static_cast<uint32_t>(sum[n + i / 2][i % 2 * 2 + 1]) << 16;
-        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                     :: "r"(shared_address(tile_a + (warp * 16 + lane % 16) * PITCH + (n + lane / 16) * 16)), "r"(r[0]), "r"(r[1]),
-                     "r"(r[2]), "r"(r[3]) : "memory");
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                         shared_address(tile_a + (warp * 16 + lane % 16) * PITCH + (n + lane / 16) * 16)),
+                     "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                     : "memory");
     }
     __syncwarp();
     for (int row = warp * 16; row < warp * 16 + 16; row++)

@@ -1,5 +1,5 @@
-/* Tensor copies through PTX in CUDA C, compiled by nvcc: a pipeline of loads, stores and reductions of swizzled tiles, a multicast.
- * tensor.ptx beside it is what
+/* Tensor copies through PTX in CUDA C, compiled by nvcc: a pipeline of loads, stores and reductions of swizzled tiles,
+ * a multicast. tensor.ptx beside it is what
  *     nvcc -arch=sm_90a -ptx tensor.cu
  * of CUDA 13.0 gave; where nvcc is found the tests compile it anew as well. */
 #include <cstdint>
@@ -15,7 +15,8 @@ __device__ static void barrier_init(uint64_t *bar, uint32_t count)
 }
 __device__ static void barrier_expect(uint64_t *bar, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(bar)), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)), "r"(bytes)
+                 : "memory");
 }
 __device__ static void barrier_arrive(uint64_t *bar)
 {
@@ -32,12 +33,14 @@ __device__ static void barrier_wait(uint64_t *bar, uint32_t parity)
 
 __device__ static void load_tile(void *to, const tensor_map *map, int x, int y, uint64_t *bar)
 {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+                 "[%4];"
                  :: "r"(shared_address(to)), "l"(map), "r"(x), "r"(y), "r"(shared_address(bar)) : "memory");
 }
 __device__ static void store_tile(const tensor_map *map, int x, int y, const void *from)
 {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\ncp.async.bulk.commit_group;"
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+                 "cp.async.bulk.commit_group;"
                  :: "l"(map), "r"(x), "r"(y), "r"(shared_address(from)) : "memory");
 }
 __device__ static void add_tile(const tensor_map *map, int x, int y, const void *from)
@@ -50,7 +53,8 @@ __device__ static void add_tile(const tensor_map *map, int x, int y, const void 
 /* The element of row r, column c of a tile of 32 x 32 floats whose rows of 128 bytes are swizzled. */
 __device__ static int swizzled(int r, int c) { return r * TILE + ((c / 4 ^ r % 8) * 4 + c % 4); }
 
-/* out = 2 in + 1, sums += in; in tiles of 32 x 32, those of one row of tiles by one CTA.  Warp 0 loads, the other three compute. */
+/* out = 2 in + 1, sums += in; in tiles of 32 x 32, those of one row of tiles by one CTA.  Warp 0 loads, the other three
+ * compute. */
 extern "C" __global__ void __launch_bounds__(THREADS)
 scale_and_sum(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map out,
               const __grid_constant__ tensor_map sums, int tiles)
@@ -96,9 +100,10 @@ scale_and_sum(const __grid_constant__ tensor_map in, const __grid_constant__ ten
     if (thread == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/* Both CTAs of a pair get the halves of a tile of 64 x 32: each loads its half for both.  CTA 0 writes the sum of each row over its
- * even columns, CTA 1 over the odd ones. */
-extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(64) share(const __grid_constant__ tensor_map in, float *out)
+/* Both CTAs of a pair get the halves of a tile of 64 x 32: each loads its half for both.  CTA 0 writes the sum of each
+ * row over its even columns, CTA 1 over the odd ones. */
+extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(64)
+    share(const __grid_constant__ tensor_map in, float *out)
 {
     __shared__ alignas(1024) float tile[2][TILE * TILE];
     __shared__ uint64_t bar;

@@ -4,7 +4,9 @@
 #include "tests/support/harness.h"
 
 #define HEAD ".version 9.0\n.target sm_90a\n.address_size 64\n"
-#define ENTRY HEAD ".visible .entry k(.param .u64 p)\n{\n\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n\t.reg .pred %p<2>;\n\t.reg .f32 %f<4>;\n"
+#define ENTRY \
+    HEAD ".visible .entry k(.param .u64 p)\n{\n\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n\t.reg .pred %p<2>;\n\t.reg " \
+         ".f32 %f<4>;\n"
 
 static void refuses(struct test *t, const char *text, const char *want)
 {
@@ -34,7 +36,8 @@ static void unknown_instructions(struct test *t)
 static void unknown_modifiers(struct test *t)
 {
     refuses(t, ENTRY "add.rn.s32 %r1, %r2, %r3;\n}\n",
-            "k.ptx:10:7: error: '.s32' is unknown or misplaced here; the nearest form is add{.rn|.rz|.rm|.rp}{.ftz}{.sat}.$1\n"
+            "k.ptx:10:7: error: '.s32' is unknown or misplaced here; the nearest form is "
+            "add{.rn|.rz|.rm|.rp}{.ftz}{.sat}.$1\n"
             "add.rn.s32 %r1, %r2, %r3;\n      ^");
     refuses(t, ENTRY "ld.global.nc.volatile.u32 %r1, [%rd1];\n}\n",
             "k.ptx:10:13: error: '.volatile' is unknown or misplaced here; the nearest form is "
@@ -46,28 +49,34 @@ static void wrong_operands(struct test *t)
 {
     refuses(
         t, ENTRY "add.s32 %r1, %f2, 4;\n}\n",
-        "k.ptx:10:14: error: this register has type .f32, a .s32 operand should stand here\nadd.s32 %r1, %f2, 4;\n             ^");
-    refuses(t, ENTRY "add.s32 %r1, %r2;\n}\n", "k.ptx:10:17: error: operand 3 is missing\nadd.s32 %r1, %r2;\n                ^");
+        "k.ptx:10:14: error: this register has type .f32, a .s32 operand should stand here\nadd.s32 %r1, %f2, 4;\n"
+        "             ^");
+    refuses(t, ENTRY "add.s32 %r1, %r2;\n}\n",
+            "k.ptx:10:17: error: operand 3 is missing\nadd.s32 %r1, %r2;\n                ^");
     refuses(t, ENTRY "add.s32 %r1, %r2, %r3, %r1;\n}\n",
-            "k.ptx:10:24: error: the instruction has no operand here: one too many\nadd.s32 %r1, %r2, %r3, %r1;\n                  "
-            "     ^");
+            "k.ptx:10:24: error: the instruction has no operand here: one too many\nadd.s32 %r1, %r2, %r3, %r1;\n"
+            "                       ^");
     refuses(t, ENTRY "add.s32 4, %r2, %r3;\n}\n",
             "k.ptx:10:9: error: the destination should be a register\nadd.s32 4, %r2, %r3;\n        ^");
     refuses(t, ENTRY "add.f32 %f1, %f2, 4;\n}\n",
-            "k.ptx:10:19: error: a float constant (0f... or 0d...) should stand here, not an integer\nadd.f32 %f1, %f2, 4;\n       "
-            "           ^");
-    refuses(t, ENTRY "mov.u32 %r9, 1;\n}\n", "k.ptx:10:9: error: the register '%r9' is not declared\nmov.u32 %r9, 1;\n        ^");
+            "k.ptx:10:19: error: a float constant (0f... or 0d...) should stand here, not an integer\n"
+            "add.f32 %f1, %f2, 4;\n                  ^");
+    refuses(t, ENTRY "mov.u32 %r9, 1;\n}\n",
+            "k.ptx:10:9: error: the register '%r9' is not declared\nmov.u32 %r9, 1;\n        ^");
     refuses(t, ENTRY "ld.global.v4.u32 {%r0, %r1, %r2}, [%rd1];\n}\n",
-            "k.ptx:10:18: error: a vector of 4 elements should stand here, not of 3\nld.global.v4.u32 {%r0, %r1, %r2}, [%rd1];\n   "
-            "              ^");
-    refuses(t, ENTRY "@%r1 ret;\n}\n", "k.ptx:10:2: error: a declared predicate register should stand behind '@'\n@%r1 ret;\n ^");
+            "k.ptx:10:18: error: a vector of 4 elements should stand here, not of 3\n"
+            "ld.global.v4.u32 {%r0, %r1, %r2}, [%rd1];\n                 ^");
+    refuses(t, ENTRY "@%r1 ret;\n}\n",
+            "k.ptx:10:2: error: a declared predicate register should stand behind '@'\n@%r1 ret;\n ^");
 }
 
 static void labels(struct test *t)
 {
-    refuses(t, ENTRY "bra NOWHERE;\n}\n", "k.ptx:10:5: error: no label 'NOWHERE' in this function\nbra NOWHERE;\n    ^");
+    refuses(t, ENTRY "bra NOWHERE;\n}\n",
+            "k.ptx:10:5: error: no label 'NOWHERE' in this function\nbra NOWHERE;\n    ^");
     refuses(t, ENTRY "L: L: ret;\n}\n", "k.ptx:10:4: error: 'L' is declared twice\nL: L: ret;\n   ^");
-    refuses(t, ENTRY "{ IN: } bra IN;\n}\n", "k.ptx:10:13: error: no label 'IN' in this function\n{ IN: } bra IN;\n            ^");
+    refuses(t, ENTRY "{ IN: } bra IN;\n}\n",
+            "k.ptx:10:13: error: no label 'IN' in this function\n{ IN: } bra IN;\n            ^");
     accepts(t, ENTRY "{ bra OUT; { @%p1 bra OUT; } } OUT: ret;\n}\n");
     accepts(t, ENTRY "T: .branchtargets A, B;\nbrx.idx %r1, T;\nA: ret;\nB: ret;\n}\n");
 }
@@ -75,22 +84,27 @@ static void labels(struct test *t)
 static void heads(struct test *t)
 {
     refuses(t, "", "k.ptx:1:1: error: a module begins with .version\n\n^");
-    refuses(t, ".version 12.0\n", "k.ptx:1:10: error: the version should stand here, as 9.0\n.version 12.0\n         ^");
+    refuses(t, ".version 12.0\n",
+            "k.ptx:1:10: error: the version should stand here, as 9.0\n.version 12.0\n         ^");
     refuses(t, ".version 9.0\n.target tesla\n",
             "k.ptx:2:9: error: the target option 'tesla' is not known here\n.target tesla\n        ^");
     refuses(t, HEAD "/* no end", "k.ptx:4:1: error: this comment has no end\n/* no end\n^");
     refuses(t, HEAD ".global .u32 x = 1.5;",
-            "k.ptx:4:21: error: an integer constant should stand here, not a float\n.global .u32 x = 1.5;\n                    ^");
+            "k.ptx:4:21: error: an integer constant should stand here, not a float\n.global .u32 x = 1.5;\n"
+            "                    ^");
     accepts(t, HEAD);
 }
 
 /* A form that is newer than the module's version or target. */
 static void versions_and_targets(struct test *t)
 {
-    refuses(t, ".version 7.0\n.target sm_90\n.visible .entry k()\n{\n.reg .b32 %r<2>;\n.reg .pred %p;\nelect.sync %r1|%p, -1;\n}\n",
+    refuses(t, ".version 7.0\n.target sm_90\n.visible .entry k()\n{\n.reg .b32 %r<2>;\n.reg .pred %p;\n"
+               "elect.sync %r1|%p, -1;\n}\n",
             "k.ptx:7:1: error: this form needs PTX 8.0; the module says .version 7.0\nelect.sync %r1|%p, -1;\n^");
-    refuses(t, ".version 8.6\n.target sm_90a\n.visible .entry k()\n{\n.reg .b64 %r<2>;\nadd.rn.f32x2 %r0, %r0, %r1;\n}\n",
-            "k.ptx:6:1: error: this form needs the target sm_100+; the module says sm_90a\nadd.rn.f32x2 %r0, %r0, %r1;\n^");
+    refuses(t, ".version 8.6\n.target sm_90a\n.visible .entry k()\n{\n.reg .b64 %r<2>;\nadd.rn.f32x2 %r0, %r0, %r1;\n"
+               "}\n",
+            "k.ptx:6:1: error: this form needs the target sm_100+; the module says sm_90a\n"
+            "add.rn.f32x2 %r0, %r0, %r1;\n^");
 }
 
 static void every_row_is_well_formed(struct test *t)
@@ -115,7 +129,8 @@ static void every_row_is_found_by_its_name(struct test *t)
 {
     for (int f = 0; instruction_families[f] != NULL; f++)
         for (int i = 0; i < instruction_families[f]->count; i++)
-            if (!found_by_name(&instruction_families[f]->rows[i])) FAIL(t, "%s", instruction_families[f]->rows[i].pattern);
+            if (!found_by_name(&instruction_families[f]->rows[i]))
+                FAIL(t, "%s", instruction_families[f]->rows[i].pattern);
     CHECK(t, !table_knows("", 0) && !table_knows("ad", 2) && !table_knows("addd", 4));
 }
 
@@ -139,8 +154,15 @@ static void cut_and_changed_text(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(unknown_instructions), TEST(unknown_modifiers),        TEST(wrong_operands),       TEST(labels), TEST(heads),
-        TEST(versions_and_targets), TEST(every_row_is_well_formed), TEST(every_row_is_found_by_its_name), TEST(cut_and_changed_text),
+        TEST(unknown_instructions),
+        TEST(unknown_modifiers),
+        TEST(wrong_operands),
+        TEST(labels),
+        TEST(heads),
+        TEST(versions_and_targets),
+        TEST(every_row_is_well_formed),
+        TEST(every_row_is_found_by_its_name),
+        TEST(cut_and_changed_text),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,8 +1,10 @@
 /* setmaxnreg, griddepcontrol, policies, mixed precision. */
 #include "tests/support/harness.h"
 
-static const char head[] = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n.maxntid 384\n.minnctapersm 1\n{\n"
-                           ".reg .b32 %r<9>; .reg .pred %p<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"
+static const char head[] = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
+                           ".maxntid 384\n.minnctapersm 1\n{\n"
+                           ".reg .b32 %r<9>; .reg .pred %p<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p]; "
+                           "mov.u32 %r1, %tid.x;\n"
                            "setp.ge.u32 %p1, %r1, 128;\n";
 
 static bool run(struct test *t, const char *text, uint64_t seed, struct report *report)
@@ -24,17 +26,22 @@ static void warpgroups_exchange_registers(struct test *t)
 {
     struct report report = { .code = REPORT_NONE };
     for (uint64_t seed = 0; seed < 20; seed++) {
-        if (!run(t, "@%p1 bra MORE; setmaxnreg.dec.sync.aligned.u32 40; bra END; MORE: setmaxnreg.inc.sync.aligned.u32 232; END:", seed,
+        if (!run(t, "@%p1 bra MORE; setmaxnreg.dec.sync.aligned.u32 40; bra END; MORE: setmaxnreg.inc.sync.aligned.u32 "
+                    "232; END:", seed,
                  &report)) FAIL(t, "%s", report.text);
-        CHECK(t, !run(t, "@%p1 bra MORE; setmaxnreg.dec.sync.aligned.u32 48; bra END; MORE: setmaxnreg.inc.sync.aligned.u32 232; END:",
+        CHECK(t, !run(t, "@%p1 bra MORE; setmaxnreg.dec.sync.aligned.u32 48; bra END; MORE: "
+                         "setmaxnreg.inc.sync.aligned.u32 232; END:",
                       seed, &report));
         CHECK(t, report.code == REPORT_DEADLOCK && strstr(report.text, "wait for registers") != NULL);
     }
-    CHECK(t, run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.inc.sync.aligned.u32 168; setmaxnreg.inc.sync.aligned.u32 168; END:",
+    CHECK(t, run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.inc.sync.aligned.u32 168; "
+                    "setmaxnreg.inc.sync.aligned.u32 168; END:",
                  0, &report));
-    CHECK(t, !run(t, "setmaxnreg.inc.sync.aligned.u32 160;", 0, &report) && strstr(report.sentence, "has 168 already") != NULL);
+    CHECK(t, !run(t, "setmaxnreg.inc.sync.aligned.u32 160;", 0, &report)
+                 && strstr(report.sentence, "has 168 already") != NULL);
     CHECK(t, !run(t, "setmaxnreg.dec.sync.aligned.u32 176;", 0, &report) && strstr(report.sentence, "has 168") != NULL);
-    CHECK(t, !run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.dec.sync.aligned.u32 48; setmaxnreg.dec.sync.aligned.u32 40; END:",
+    CHECK(t, !run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.dec.sync.aligned.u32 48; "
+                     "setmaxnreg.dec.sync.aligned.u32 40; END:",
                   0, &report) && strstr(report.sentence, "before warp 1") != NULL);
     CHECK(t, !run(t, "setp.eq.u32 %p2, %r1, 7; @%p2 exit; setmaxnreg.dec.sync.aligned.u32 48;", 0, &report));
     CHECK(t, report.code == REPORT_DIVERGENCE && strstr(report.sentence, "lanes 0xffffff7f alone") != NULL);
@@ -54,10 +61,13 @@ static void hints_and_dependent_grids_run(struct test *t)
 {
     struct sim sim;
     if (!sim_open(t, &sim, "sm_90a",
-                  "griddepcontrol.wait; createpolicy.fractional.L2::evict_first.b64 %rd1, 1.0; createpolicy.fractional.L2::evict_last.b64 %rd2;\n"
-                  "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd3, 0.5; createpolicy.cvt.L2.b64 %rd4, %rd1;\n"
+                  "griddepcontrol.wait; createpolicy.fractional.L2::evict_first.b64 %rd1, 1.0; "
+                  "createpolicy.fractional.L2::evict_last.b64 %rd2;\n"
+                  "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd3, 0.5; "
+                  "createpolicy.cvt.L2.b64 %rd4, %rd1;\n"
                   "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd5, [%rd60], 64, 128;\n"
-                  "applypriority.global.L2::evict_normal [%rd60], 128; ld.global.L2::cache_hint.u32 %r1, [%rd60], %rd1;\n"
+                  "applypriority.global.L2::evict_normal [%rd60], 128; ld.global.L2::cache_hint.u32 %r1, [%rd60], "
+                  "%rd1;\n"
                   "st.global.v2.u64 [%rd60], {%rd1, %rd2}; griddepcontrol.launch_dependents;")) return;
     uint64_t got[2];
     const uint64_t out = sim_buffer(&sim, NULL, 128);
@@ -71,7 +81,8 @@ static void hints_and_dependent_grids_run(struct test *t)
 static void mixed_precision_rounds_once(struct test *t)
 {
     static const struct { const char *text; uint32_t a, b, c, want; } cases[] = {
-        { "add.f32.f16 %f9, %rs1, %f3;", 0x3c00, 0, 0x4b800000, 0x4b800000 },              /* 1 + 2^24: a tie, to even */
+        /* 1 + 2^24: a tie, to even */
+        { "add.f32.f16 %f9, %rs1, %f3;", 0x3c00, 0, 0x4b800000, 0x4b800000 },
         { "add.rp.f32.f16 %f9, %rs1, %f3;", 0x3c00, 0, 0x4b800000, 0x4b800001 },
         { "sub.rz.f32.bf16 %f9, %rs1, %f3;", 0x3f80, 0, 0x4b800001, 0xcb800000 },          /* 1 - (2^24 + 2) */
         { "fma.rn.f32.f16 %f9, %rs1, %rs2, %f3;", 0x4200, 0x4200, 0xc1100000, 0x00000000 }, /* 3 * 3 - 9 */
@@ -84,7 +95,8 @@ static void mixed_precision_rounds_once(struct test *t)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
         struct sim sim;
-        snprintf(text, sizeof text, "mov.b16 %%rs1, 0x%x; mov.b16 %%rs2, 0x%x; mov.b32 %%f3, 0x%x; %s st.global.f32 [%%rd60], %%f9;",
+        snprintf(text, sizeof text, "mov.b16 %%rs1, 0x%x; mov.b16 %%rs2, 0x%x; mov.b32 %%f3, 0x%x; "
+                                    "%s st.global.f32 [%%rd60], %%f9;",
                  cases[i].a, cases[i].b, cases[i].c, cases[i].text);
         if (!sim_open(t, &sim, "sm_100a", text)) continue;
         uint32_t got = 0;
@@ -101,7 +113,8 @@ static void mixed_precision_rounds_once(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(warpgroups_exchange_registers), TEST(counts_outside_the_rules_are_refused),
+    static const struct test_case cases[] = { TEST(warpgroups_exchange_registers),
+                                              TEST(counts_outside_the_rules_are_refused),
                                               TEST(hints_and_dependent_grids_run), TEST(mixed_precision_rounds_once) };
     return TEST_MAIN(argc, argv, cases);
 }

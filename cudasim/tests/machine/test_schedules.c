@@ -1,5 +1,5 @@
-/* A launch under several schedules: what must agree agrees, what depends on the order of threads is reported, and the report says
- * how it is seen again. */
+/* A launch under several schedules: what must agree agrees, what depends on the order of threads is reported, and the
+ * report says how it is seen again. */
 #include "tests/support/harness.h"
 #include "machine/core/global_memory.h"
 
@@ -15,7 +15,8 @@ struct setting {
     uint32_t schedules, threads;
 };
 
-static bool run(struct test *t, struct sim *sim, const char *text, struct setting s, uint32_t grid, uint32_t block, uint64_t out[2])
+static bool run(struct test *t, struct sim *sim, const char *text, struct setting s, uint32_t grid, uint32_t block,
+                uint64_t out[2])
 {
     if (!sim_open(t, sim, "sm_90a", text)) exit(1);
     sim->machine.options.schedules = s.schedules;
@@ -38,7 +39,10 @@ static void schedules_that_agree_run_from_the_same_memory(struct test *t)
     sim_close(&sim);
 }
 
-static const uint8_t *bytes_of(struct sim *sim, uint64_t address) { return global_host(&sim->machine.memory, address, 4 * 1024); }
+static const uint8_t *bytes_of(struct sim *sim, uint64_t address)
+{
+    return global_host(&sim->machine.memory, address, 4 * 1024);
+}
 
 /* What the two lines "repeat" of a report say. */
 static bool read_repeat(const char **text, enum schedule *schedule, uint64_t *seed)
@@ -115,9 +119,11 @@ static void a_variable_is_named(struct test *t)
 {
     struct sim sim;
     uint64_t out[2];
-    static const char text[] = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .global .align 4 .u32 winner[2];\n"
-                               ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n.reg .pred %p<2>;\n"
-                               "mov.u32 %r1, %tid.x;\nst.relaxed.gpu.global.u32 [winner+4], %r1;\nret;\n}\n";
+    static const char text[] =
+        ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .global .align 4 .u32 winner[2];\n"
+        ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b32 %r<4>;\n"
+        ".reg .pred %p<2>;\n"
+        "mov.u32 %r1, %tid.x;\nst.relaxed.gpu.global.u32 [winner+4], %r1;\nret;\n}\n";
     CHECK(t, !run(t, &sim, text, (struct setting){ 20, 1 }, 1, 256, out));
     CHECK(t, strstr(sim.report.sentence, "the first at offset 4 of the 8 bytes") != NULL);
     CHECK(t, strstr(sim.report.sentence, " for winner; ") != NULL);
@@ -127,8 +133,10 @@ static void a_variable_is_named(struct test *t)
 /* What a kernel computes does not depend on how many host threads run its CTAs. */
 static void results_do_not_depend_on_host_threads(struct test *t)
 {
-    static const char text[] = ".shared .align 4 .b32 s[64]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r1, 2;\n"
-                               "mov.u32 %r4, s; add.u32 %r5, %r4, %r3; mad.lo.u32 %r6, %r2, 64, %r1; mul.lo.u32 %r7, %r6, %r6;\n"
+    static const char text[] = ".shared .align 4 .b32 s[64]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; "
+                               "shl.b32 %r3, %r1, 2;\n"
+                               "mov.u32 %r4, s; add.u32 %r5, %r4, %r3; mad.lo.u32 %r6, %r2, 64, %r1; "
+                               "mul.lo.u32 %r7, %r6, %r6;\n"
                                "st.shared.u32 [%r5], %r7; bar.sync 0; xor.b32 %r8, %r3, 252; add.u32 %r8, %r8, %r4;\n"
                                "ld.shared.u32 %r9, [%r8]; mul.wide.u32 %rd1, %r6, 4; add.u64 %rd1, %rd1, %rd61;\n"
                                "st.global.u32 [%rd1], %r9; red.global.add.u32 [%rd60], %r9;\n";

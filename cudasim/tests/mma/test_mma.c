@@ -1,5 +1,5 @@
-/* mma.sync: every form against matrices that are assembled from the fragments by the manual's formulas (9.7.14.5.1-13), multiplied
- * by tensor_reference.c (floating point), by integers, or by the host's fma. */
+/* mma.sync: every form against matrices that are assembled from the fragments by the manual's formulas (9.7.14.5.1-13),
+ * multiplied by tensor_reference.c (floating point), by integers, or by the host's fma. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -94,12 +94,13 @@ static uint64_t accumulator(uint64_t fragment[][32], bool half, int lane, int i)
     return half ? fragment[i / 2][lane] >> 16 * (i % 2) & 0xffff : fragment[i][lane];
 }
 
-static void loads(char *text, size_t size, const char *list, char base, const char *type, int count, int first, bool wide)
+static void loads(char *text, size_t size, const char *list, char base, const char *type, int count, int first,
+                  bool wide)
 {
     char *at = text + strlen(text);
     for (int r = 0; r < count; r++)
-        at += snprintf(at, size - (size_t)(at - text), "ld.global.%s %%%s%d, [%%rd%c+%d];\n", type, list, first + r, base,
-                       r * 32 * (wide ? 8 : 4));
+        at += snprintf(at, size - (size_t)(at - text), "ld.global.%s %%%s%d, [%%rd%c+%d];\n", type, list, first + r,
+                       base, r * 32 * (wide ? 8 : 4));
 }
 static void vector(char *text, size_t size, const char *list, int count, int first)
 {
@@ -128,8 +129,8 @@ static void kernel(const struct form *f, char *text, size_t size)
                                                   : "b32";
     snprintf(text, size,
              "mov.u32 %%r63, %%laneid; mul.wide.u32 %%rd59, %%r63, %d;\n"
-             "add.u64 %%rd1, %%rd60, %%rd59; add.u64 %%rd2, %%rd61, %%rd59; add.u64 %%rd3, %%rd62, %%rd59; add.u64 %%rd4, %%rd63, "
-             "%%rd59;\n",
+             "add.u64 %%rd1, %%rd60, %%rd59; add.u64 %%rd2, %%rd61, %%rd59; add.u64 %%rd3, %%rd62, %%rd59; "
+             "add.u64 %%rd4, %%rd63, %%rd59;\n",
              wide ? 8 : 4);
     loads(text, size, ab, '1', ab_type, f->na, 0, wide);
     loads(text, size, ab, '2', ab_type, f->nb, 8, wide);
@@ -147,8 +148,8 @@ static void kernel(const struct form *f, char *text, size_t size)
     strcat(text, ";\n");
     char *at = text + strlen(text);
     for (int r = 0; r < f->nd; r++)
-        at += snprintf(at, size - (size_t)(at - text), "st.global.%s [%%rd4+%d], %%%s%d;\n", d_type, r * 32 * (wide ? 8 : 4), d,
-                       24 + r);
+        at += snprintf(at, size - (size_t)(at - text), "st.global.%s [%%rd4+%d], %%%s%d;\n", d_type,
+                       r * 32 * (wide ? 8 : 4), d, 24 + r);
 }
 
 static void move(struct sim *sim, uint64_t address, uint64_t fragment[][32], int count, bool wide, bool back)
@@ -184,9 +185,11 @@ static uint64_t draw_code(struct test *t, const struct form *f, enum tensor_form
     const int e = layout[format].exponent, fr = layout[format].fraction, middle = (1 << (e - 1)) - 1;
     if (manner == 0) return any;
     if (manner == 1)
-        return (((any & 1) << e | (uint64_t)rnd_between(t, middle - 4, middle + 2)) << fr | (any >> 8 & ((1u << fr) - 1)))
+        return (((any & 1) << e | (uint64_t)rnd_between(t, middle - 4, middle + 2)) << fr
+                | (any >> 8 & ((1u << fr) - 1)))
                << layout[format].low;
-    if (manner == 2) return ((any & 1) << (e + fr) | (any >> 8 & ((2u << fr) - 1))) << layout[format].low; /* near zero */
+    /* near zero */
+    if (manner == 2) return ((any & 1) << (e + fr) | (any >> 8 & ((2u << fr) - 1))) << layout[format].low;
     return ((any & 1) << (e + fr) | (((1u << e) - 2) << fr) | (any >> 8 & ((1u << fr) - 1)))
            << layout[format].low; /* the largest */
 }
@@ -197,9 +200,11 @@ static void draw(struct test *t, const struct form *f, int manner, struct run *r
     const int each = f->bits == 64 ? 1 : 32 / f->bits;
     for (int l = 0; l < 32; l++) {
         for (int i = 0; i < f->na * each; i++)
-            run->a[i / each][l] |= (draw_code(t, f, f->fa, manner) & (UINT64_MAX >> (64 - f->bits))) << i % each * f->bits;
+            run->a[i / each][l] |= (draw_code(t, f, f->fa, manner) & (UINT64_MAX >> (64 - f->bits)))
+                                   << i % each * f->bits;
         for (int i = 0; i < f->nb * each; i++)
-            run->b[i / each][l] |= (draw_code(t, f, f->fb, manner) & (UINT64_MAX >> (64 - f->bits))) << i % each * f->bits;
+            run->b[i / each][l] |= (draw_code(t, f, f->fb, manner) & (UINT64_MAX >> (64 - f->bits)))
+                                   << i % each * f->bits;
         for (int r = 0; r < f->nc; r++) {
             const uint64_t any = rnd(t);
             run->c[r][l] = f->kind == DOUBLE  ? draw_code(t, f, TENSOR_F16, manner)
@@ -269,9 +274,12 @@ static void compare(struct test *t, const struct form *f, struct run *run, int m
     const int each = f->bits == 64 ? 1 : 32 / f->bits, elements = f->m / 4;
     int row, col;
     for (int l = 0; l < 32; l++) {
-        for (int i = 0; i < f->na * each; i++) place_a(f, l, i, &row, &col), a[row][col] = element(run->a, f->bits, l, i);
-        for (int i = 0; i < f->nb * each; i++) place_b(f, l, i, &row, &col), b[col][row] = element(run->b, f->bits, l, i);
-        for (int i = 0; i < elements; i++) place_c(l, i, &row, &col), c[row][col] = accumulator(run->c, f->half_c, l, i);
+        for (int i = 0; i < f->na * each; i++)
+            place_a(f, l, i, &row, &col), a[row][col] = element(run->a, f->bits, l, i);
+        for (int i = 0; i < f->nb * each; i++)
+            place_b(f, l, i, &row, &col), b[col][row] = element(run->b, f->bits, l, i);
+        for (int i = 0; i < elements; i++)
+            place_c(l, i, &row, &col), c[row][col] = accumulator(run->c, f->half_c, l, i);
     }
     for (int l = 0; l < 32; l++)
         for (int i = 0; i < elements; i++) {
@@ -283,7 +291,8 @@ static void compare(struct test *t, const struct form *f, struct run *run, int m
                                   : f->kind == DOUBLE ? want_double(f, a[row], b[col], c[row][col])
                                                       : want_integer(f, a[row], b[col], c[row][col]);
             if (got != want)
-                FAIL(t, "%s, manner %d: d[%d][%d] is 0x%" PRIx64 ", not 0x%" PRIx64, f->name, manner, row, col, got, want);
+                FAIL(t, "%s, manner %d: d[%d][%d] is 0x%" PRIx64 ", not 0x%" PRIx64, f->name, manner, row, col, got,
+                     want);
         }
 }
 
@@ -312,23 +321,28 @@ static void check(struct test *t, const char *device, const struct form *f)
 
 /* ---- forms ---- */
 
-#define F32_FORM(shape, type, m, k, bits, na, nb, format)                                                                          \
-    {                                                                                                                              \
-        shape ".row.col.f32." type "." type ".f32", FLOAT, m, k, bits, na, nb, 4, 4, false, false, format, format, k, 0, 0, 0, 0,  \
-            0                                                                                                                      \
+#define F32_FORM(shape, type, m, k, bits, na, nb, format) \
+    { \
+        shape ".row.col.f32." type "." type ".f32", FLOAT, m, k, bits, na, nb, 4, 4, false, false, format, format, k, \
+            0, 0, 0, 0, 0 \
     }
-#define F16_FORM(shape, type, m, k, bits, na, nb, format)                                                                          \
-    {                                                                                                                              \
-        shape ".row.col.f16." type "." type ".f16", FLOAT, m, k, bits, na, nb, 2, 2, true, true, format, format, k, 0, 0, 0, 0, 0  \
+#define F16_FORM(shape, type, m, k, bits, na, nb, format) \
+    { \
+        shape ".row.col.f16." type "." type ".f16", FLOAT, m, k, bits, na, nb, 2, 2, true, true, format, format, k, 0, \
+            0, 0, 0, 0 \
     }
 
 static void half_precision_and_its_kin(struct test *t)
 {
     static const struct form forms[] = {
-        F32_FORM("m16n8k8", "f16", 16, 8, 16, 2, 1, TENSOR_F16),   F32_FORM("m16n8k16", "f16", 16, 16, 16, 4, 2, TENSOR_F16),
-        F16_FORM("m16n8k8", "f16", 16, 8, 16, 2, 1, TENSOR_F16),   F16_FORM("m16n8k16", "f16", 16, 16, 16, 4, 2, TENSOR_F16),
-        F32_FORM("m16n8k8", "bf16", 16, 8, 16, 2, 1, TENSOR_BF16), F32_FORM("m16n8k16", "bf16", 16, 16, 16, 4, 2, TENSOR_BF16),
-        F32_FORM("m16n8k4", "tf32", 16, 4, 32, 2, 1, TENSOR_TF32), F32_FORM("m16n8k8", "tf32", 16, 8, 32, 4, 2, TENSOR_TF32),
+        F32_FORM("m16n8k8", "f16", 16, 8, 16, 2, 1, TENSOR_F16),
+        F32_FORM("m16n8k16", "f16", 16, 16, 16, 4, 2, TENSOR_F16),
+        F16_FORM("m16n8k8", "f16", 16, 8, 16, 2, 1, TENSOR_F16),
+        F16_FORM("m16n8k16", "f16", 16, 16, 16, 4, 2, TENSOR_F16),
+        F32_FORM("m16n8k8", "bf16", 16, 8, 16, 2, 1, TENSOR_BF16),
+        F32_FORM("m16n8k16", "bf16", 16, 16, 16, 4, 2, TENSOR_BF16),
+        F32_FORM("m16n8k4", "tf32", 16, 4, 32, 2, 1, TENSOR_TF32),
+        F32_FORM("m16n8k8", "tf32", 16, 8, 32, 4, 2, TENSOR_TF32),
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         check(t, "sm_90a", &forms[i]);
@@ -345,8 +359,9 @@ static void eight_bits(struct test *t)
         char name[64];
         const char *const d = half ? "f16" : "f32";
         snprintf(name, sizeof name, "m16n8k%d.row.col.%s.%s.%s.%s", k, d, types[x], types[y], d);
-        struct form f = { name,      FLOAT,      16,         k,     8,    k / 8, k / 16, half ? 2 : 4, half ? 2 : 4, half != 0,
-                          half != 0, formats[x], formats[y], k / 2, true, false, false,  false,        false };
+        struct form f = { name,         FLOAT,        16,        k,         8,          k / 8,      k / 16,
+                          half ? 2 : 4, half ? 2 : 4, half != 0, half != 0, formats[x], formats[y], k / 2,
+                          true,         false,        false,     false,     false };
         check(t, "sm_90a", &f);
         check(t, "sm_100a", &f);
         f.group = k, f.late = false;
@@ -367,8 +382,8 @@ static void integers(struct test *t)
     for (int n = 0; n < 6 * 8; n++) {
         const int s = n / 8, x = n & 1, y = n >> 1 & 1, saturate = n >> 2 & 1, c = shapes[s].m / 4;
         char name[64];
-        snprintf(name, sizeof name, "m%dn8k%d.row.col%s.s32.%c%d.%c%d.s32", shapes[s].m, shapes[s].k, saturate ? ".satfinite" : "",
-                 x ? 's' : 'u', shapes[s].bits, y ? 's' : 'u', shapes[s].bits);
+        snprintf(name, sizeof name, "m%dn8k%d.row.col%s.s32.%c%d.%c%d.s32", shapes[s].m, shapes[s].k,
+                 saturate ? ".satfinite" : "", x ? 's' : 'u', shapes[s].bits, y ? 's' : 'u', shapes[s].bits);
         const struct form f = { name,  INTEGER, shapes[s].m, shapes[s].k,   shapes[s].bits, shapes[s].na, shapes[s].nb,
                                 c,     c,       false,       false,         TENSOR_F16,     TENSOR_F16,   0,
                                 false, x != 0,  y != 0,      saturate != 0, false };
@@ -384,7 +399,8 @@ static void single_bits(struct test *t)
     for (int n = 0; n < 6; n++) {
         const int s = n / 2, c = shapes[s].m / 4;
         char name[64];
-        snprintf(name, sizeof name, "m%dn8k%d.row.col.s32.b1.b1.s32.%s.popc", shapes[s].m, shapes[s].k, n % 2 ? "and" : "xor");
+        snprintf(name, sizeof name, "m%dn8k%d.row.col.s32.b1.b1.s32.%s.popc", shapes[s].m, shapes[s].k,
+                 n % 2 ? "and" : "xor");
         const struct form f = { name,  BITS,  shapes[s].m, shapes[s].k, 1,          shapes[s].na, shapes[s].nb,
                                 c,     c,     false,       false,       TENSOR_F16, TENSOR_F16,   0,
                                 false, false, false,       false,       n % 2 != 0 };
@@ -401,8 +417,9 @@ static void doubles(struct test *t)
         const int s = n / 2, c = shapes[s].m / 4;
         char name[64];
         snprintf(name, sizeof name, "m%dn8k%d.row.col.f64.f64.f64.f64%s", shapes[s].m, shapes[s].k, n % 2 ? ".rn" : "");
-        const struct form f = { name,  DOUBLE,     shapes[s].m, shapes[s].k, 64,    shapes[s].na, shapes[s].nb, c,     c,    false,
-                                false, TENSOR_F16, TENSOR_F16,  0,           false, false,        false,        false, false };
+        const struct form f = { name,  DOUBLE, shapes[s].m, shapes[s].k, 64,         shapes[s].na, shapes[s].nb,
+                                c,     c,      false,       false,       TENSOR_F16, TENSOR_F16,   0,
+                                false, false,  false,       false,       false };
         check(t, "sm_90a", &f);
     }
 }
@@ -422,12 +439,13 @@ static void doubles_round_as_told(struct test *t)
     for (int i = 0; i < 8; i++) {
         const bool negative = i % 2 != 0;
         char text[1024];
-        snprintf(text, sizeof text,
-                 "mov.f64 %%fd1, 0d3E10000000000000; mov.f64 %%fd2, 0d%s; mov.f64 %%fd3, 0d%s;\n" /* 2^-30, +-2^-30, +-1 */
-                 "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64%s {%%fd4, %%fd5}, {%%fd1}, {%%fd2}, {%%fd3, %%fd3};\n"
-                 "st.global.f64 [%%rd60], %%fd4;",
-                 negative ? "BE10000000000000" : "3E10000000000000", negative ? "BFF0000000000000" : "3FF0000000000000",
-                 modes[i / 2].mode);
+        snprintf(
+            text, sizeof text,
+            "mov.f64 %%fd1, 0d3E10000000000000; mov.f64 %%fd2, 0d%s; mov.f64 %%fd3, 0d%s;\n" /* 2^-30, +-2^-30, +-1 */
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64%s {%%fd4, %%fd5}, {%%fd1}, {%%fd2}, {%%fd3, %%fd3};\n"
+            "st.global.f64 [%%rd60], %%fd4;",
+            negative ? "BE10000000000000" : "3E10000000000000", negative ? "BFF0000000000000" : "3FF0000000000000",
+            modes[i / 2].mode);
         struct sim sim;
         if (!sim_open(t, &sim, "sm_90a", text)) continue;
         uint64_t got = 0;
@@ -437,7 +455,8 @@ static void doubles_round_as_told(struct test *t)
         const uint64_t want = negative ? modes[i / 2].minus : modes[i / 2].plus;
         /* four products; up and down, each of them moves the result by one */
         const uint64_t steps = want & 1 ? want + 3 : want;
-        if (got != steps) FAIL(t, "%s of %s: 0x%" PRIx64 ", not 0x%" PRIx64, modes[i / 2].mode, negative ? "-1" : "1", got, steps);
+        if (got != steps)
+            FAIL(t, "%s of %s: 0x%" PRIx64 ", not 0x%" PRIx64, modes[i / 2].mode, negative ? "-1" : "1", got, steps);
         sim_close(&sim);
     }
 }
@@ -468,8 +487,9 @@ static void quads(struct test *t)
         char name[64], text[8192];
         snprintf(name, sizeof name, "m8n8k4.%s.%s.%s.f16.f16.%s", row_a ? "row" : "col", row_b ? "row" : "col",
                  half_d ? "f16" : "f32", half_c ? "f16" : "f32");
-        const struct form f = { name,   FLOAT,      8,          4, 16,    2,     2,     half_c ? 4 : 8, half_d ? 4 : 8, half_c,
-                                half_d, TENSOR_F16, TENSOR_F16, 4, false, false, false, false,          false };
+        const struct form f = { name,           FLOAT,          8,      4,      16,         2,          2,
+                                half_c ? 4 : 8, half_d ? 4 : 8, half_c, half_d, TENSOR_F16, TENSOR_F16, 4,
+                                false,          false,          false,  false,  false };
         struct sim sim;
         kernel(&f, text, sizeof text);
         if (!sim_open(t, &sim, "sm_90a", text)) continue;
@@ -527,8 +547,8 @@ static void quads_add_c_last(struct test *t)
     if (!sim_open(
             t, &sim, "sm_90a",
             "mov.b32 %r1, 0x04000400; mov.b32 %r3, 0x10001000; mov.f32 %f1, 0f3F800000;\n" /* 2^-14, 2^-11, 1 */
-            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f11,%f12,%f13,%f14,%f15,%f16,%f17,%f18}, {%r1,%r1}, {%r3,%r3}, "
-            "{%f1,%f1,%f1,%f1,%f1,%f1,%f1,%f1};\nst.global.f32 [%rd60], %f11;"))
+            "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f11,%f12,%f13,%f14,%f15,%f16,%f17,%f18}, {%r1,%r1}, "
+            "{%r3,%r3}, {%f1,%f1,%f1,%f1,%f1,%f1,%f1,%f1};\nst.global.f32 [%rd60], %f11;"))
         return;
     uint32_t got = 0;
     const uint64_t out = sim_buffer(&sim, &got, 4);
@@ -549,7 +569,8 @@ static void all_lanes_must_take_part(struct test *t)
     snprintf(text, sizeof text, "mov.u32 %%r9, %%laneid; setp.eq.u32 %%p1, %%r9, 7; @%%p1 exit;\n%s", mma);
     if (sim_open(t, &sim, "sm_90a", text)) {
         CHECK(t, !sim_run(&sim, "k", 1, 32, 0, NULL, 0));
-        CHECK(t, sim.report.code == REPORT_DIVERGENCE && sim.report.lane == 7 && strstr(sim.report.sentence, "0xffffff7f") != NULL);
+        CHECK(t, sim.report.code == REPORT_DIVERGENCE && sim.report.lane == 7
+                     && strstr(sim.report.sentence, "0xffffff7f") != NULL);
         sim_close(&sim);
     }
     if (sim_open(t, &sim, "sm_90a", mma)) {
@@ -568,7 +589,8 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
         "mma.sync.aligned.m16n8k8.col.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
         "mma.sync.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
-        "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
+        "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, "
+        "{%f1,%f2,%f3,%f4};",
         ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, "
          "{%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};"),
         "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.or.popc {%r1,%r2}, {%r3}, {%r4}, {%r5,%r6};",

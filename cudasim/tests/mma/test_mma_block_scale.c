@@ -1,5 +1,6 @@
-/* mma.sync of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4: all types, all selectors, against matrices that are assembled from the
- * registers by the manual's formulas (9.7.14.3, 9.7.14.5) and multiplied by block_scaled_reference.c. */
+/* mma.sync of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4: all types, all selectors, against matrices that are
+ * assembled from the registers by the manual's formulas (9.7.14.3, 9.7.14.5) and multiplied by
+ * block_scaled_reference.c. */
 #include "tests/reference/block_scaled_reference.h"
 #include "tests/support/harness.h"
 
@@ -42,17 +43,18 @@ static void kernel(const struct form *f, const struct selectors *constant, char 
     for (int i = 0; i < WORDS; i++)
         at += snprintf(at, size - (size_t)(at - text), "ld.global.b32 %%r%d, [%%rd1+%d];\n", i, i * 128);
     for (int i = 0; i < 4; i++) at += snprintf(at, size - (size_t)(at - text), "mov.b32 %%f%d, %%r%d;\n", i, 6 + i);
-    at += snprintf(at, size - (size_t)(at - text), "mma.sync.aligned.%s %s, {%%r0, %%r1, %%r2, %%r3}, {%%r4, %%r5}, %s", f->words,
-                   f->half ? "{%r20, %r21}" : "{%f4, %f5, %f6, %f7}", f->half ? "{%r6, %r7}" : "{%f0, %f1, %f2, %f3}");
+    at += snprintf(at, size - (size_t)(at - text), "mma.sync.aligned.%s %s, {%%r0, %%r1, %%r2, %%r3}, {%%r4, %%r5}, %s",
+                   f->words, f->half ? "{%r20, %r21}" : "{%f4, %f5, %f6, %f7}",
+                   f->half ? "{%r6, %r7}" : "{%f0, %f1, %f2, %f3}");
     if (f->scales != 0 && constant == NULL)
         at += snprintf(at, size - (size_t)(at - text), ", {%%r10}, {%%rs1, %%rs2}, %%r11, {%%rs3, %%rs4}");
     if (f->scales != 0 && constant != NULL)
-        at += snprintf(at, size - (size_t)(at - text), ", %%r10, {%u, %u}, {%%r11}, {%u, %u}", constant->byte_a, constant->thread_a,
-                       constant->byte_b, constant->thread_b);
+        at += snprintf(at, size - (size_t)(at - text), ", %%r10, {%u, %u}, {%%r11}, {%u, %u}", constant->byte_a,
+                       constant->thread_a, constant->byte_b, constant->thread_b);
     at += snprintf(at, size - (size_t)(at - text), ";\n");
     for (int i = 0; i < registers; i++)
-        at += snprintf(at, size - (size_t)(at - text), "st.global.%s [%%rd2+%d], %%%s%d;\n", f->half ? "b32" : "f32", i * 128,
-                       f->half ? "r" : "f", f->half ? 20 + i : 4 + i);
+        at += snprintf(at, size - (size_t)(at - text), "st.global.%s [%%rd2+%d], %%%s%d;\n", f->half ? "b32" : "f32",
+                       i * 128, f->half ? "r" : "f", f->half ? 20 + i : 4 + i);
 }
 
 /* ---- operands ---- */
@@ -70,8 +72,8 @@ static void draw(struct test *t, const struct form *f, int manner, struct input 
                 in->scale_b[l] = (in->scale_b[l] & ~(255u << 8 * j)) | (middle + (uint32_t)rnd_below(t, 8)) << 8 * j;
             }
         for (int r = 0; r < 4 && manner % 2 == 0; r++)
-            in->c[r][l] =
-                f->half ? in->c[r][l] & 0xbfffbfff : (in->c[r][l] & 0x807fffff) | (uint32_t)rnd_between(t, 120, 138) << 23;
+            in->c[r][l] = f->half ? in->c[r][l] & 0xbfffbfff
+                                  : (in->c[r][l] & 0x807fffff) | (uint32_t)rnd_between(t, 120, 138) << 23;
         for (int r = 0; r < 4 && manner % 4 == 1; r++) /* no NaN and infinities of fp8 */
             in->a[r][l] &= 0xbfbfbfbf, in->b[r / 2][l] &= 0xbfbfbfbf;
     }
@@ -107,26 +109,30 @@ static void compare(struct test *t, const struct form *f, const struct selectors
     uint32_t a[16][MOST_K], b[8][MOST_K], scale_a[16][4], scale_b[8][4];
     int row, col, at;
     for (int l = 0; l < 32; l++) {
-        for (int i = 0; i < k / 2; i++) place_a(f, l, i, &row, &at), a[row][at] = element(f, in->a[i / (k / 8)][l], i, f->fa);
-        for (int i = 0; i < k / 4; i++) place_b(f, l, i, &col, &at), b[col][at] = element(f, in->b[i / (k / 8)][l], i, f->fb);
+        for (int i = 0; i < k / 2; i++)
+            place_a(f, l, i, &row, &at), a[row][at] = element(f, in->a[i / (k / 8)][l], i, f->fa);
+        for (int i = 0; i < k / 4; i++)
+            place_b(f, l, i, &col, &at), b[col][at] = element(f, in->b[i / (k / 8)][l], i, f->fb);
     }
     for (int m = 0; m < 16; m++)
         for (int j = 0; j < 4; j++)
-            scale_a[m][j] = in->scale_a[4 * (m % 8) + 2 * (int)s->thread_a + m / 8] >> (8 * ((int)s->byte_a + j) & 31) & 255;
+            scale_a[m][j] =
+                in->scale_a[4 * (m % 8) + 2 * (int)s->thread_a + m / 8] >> (8 * ((int)s->byte_a + j) & 31) & 255;
     for (int n = 0; n < 8; n++)
-        for (int j = 0; j < 4; j++) scale_b[n][j] = in->scale_b[4 * n + (int)s->thread_b] >> (8 * ((int)s->byte_b + j) & 31) & 255;
+        for (int j = 0; j < 4; j++)
+            scale_b[n][j] = in->scale_b[4 * n + (int)s->thread_b] >> (8 * ((int)s->byte_b + j) & 31) & 255;
     for (int l = 0; l < 32; l++)
         for (int i = 0; i < 4; i++) {
             row = i < 2 ? l >> 2 : (l >> 2) + 8, col = l % 4 * 2 + (i & 1);
             const uint32_t c = f->half ? in->c[i / 2][l] >> 16 * (i % 2) & 0xffff : in->c[i][l];
             const uint32_t got = f->half ? out->d[i / 2][l] >> 16 * (i % 2) & 0xffff : out->d[i][l];
-            const uint32_t want = f->nibbles
-                                      ? block_model_fp4(a[row], b[col], f->scale, scale_a[row], scale_b[col], k, k / f->scales, c)
-                                      : block_model_bytes(f->fa, a[row], f->fb, b[col], f->scales != 0 ? scale_a[row][0] : 127,
-                                                          f->scales != 0 ? scale_b[col][0] : 127, k, f->half, c);
+            const uint32_t want =
+                f->nibbles ? block_model_fp4(a[row], b[col], f->scale, scale_a[row], scale_b[col], k, k / f->scales, c)
+                           : block_model_bytes(f->fa, a[row], f->fb, b[col], f->scales != 0 ? scale_a[row][0] : 127,
+                                               f->scales != 0 ? scale_b[col][0] : 127, k, f->half, c);
             if (got != want)
-                FAIL(t, "%s {%u, %u}, {%u, %u}: d[%d][%d] is 0x%x, not 0x%x", f->words, s->byte_a, s->thread_a, s->byte_b,
-                     s->thread_b, row, col, got, want);
+                FAIL(t, "%s {%u, %u}, {%u, %u}: d[%d][%d] is 0x%x, not 0x%x", f->words, s->byte_a, s->thread_a,
+                     s->byte_b, s->thread_b, row, col, got, want);
         }
 }
 
@@ -160,8 +166,11 @@ static void all_pairs_of_types(struct test *t)
         const char *const kind = manner != 2  ? ".kind::f8f6f4"
                                  : n % 2 == 0 ? ".kind::mxf8f6f4.block_scale"
                                               : ".kind::mxf8f6f4.block_scale.scale_vec::1X";
-        if (n < 75) snprintf(words, sizeof words, "m16n8k32.row.col%s.%s.%s.%s.%s%s", kind, d, names[x], names[y], d, tail);
-        else snprintf(words, sizeof words, "%s.m16n8k32.row.col.%s.%s.%s.%s%s", kind + 1, d, names[x], names[y], d, tail);
+        if (n < 75)
+            snprintf(words, sizeof words, "m16n8k32.row.col%s.%s.%s.%s.%s%s", kind, d, names[x], names[y], d, tail);
+        else
+            snprintf(words, sizeof words, "%s.m16n8k32.row.col.%s.%s.%s.%s%s", kind + 1, d, names[x], names[y], d,
+                     tail);
         const struct form f = { words, formats[x], formats[y], false, manner == 1, manner == 2, TENSOR_UE8M0 };
         const struct selectors s = { (unsigned)n % 4, (unsigned)n / 4 % 2, (unsigned)n / 8 % 4, (unsigned)n / 2 % 4 };
         check(t, consumers[n % 2], &f, &s, n % 3 != 0);
@@ -197,18 +206,18 @@ static void sm_100_has_fp8_alone(struct test *t)
 static void all_selectors(struct test *t)
 {
     static const struct form forms[] = {
-        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0", TENSOR_E4M3, TENSOR_E2M1, false,
-          false, 1, TENSOR_UE8M0 },
-        { "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
-          TENSOR_UE8M0 },
+        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0", TENSOR_E4M3, TENSOR_E2M1,
+          false, false, 1, TENSOR_UE8M0 },
+        { "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1,
+          true, false, 2, TENSOR_UE8M0 },
         { "kind::mxf4.block_scale.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
           TENSOR_UE8M0 },
-        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true,
-          false, 2, TENSOR_UE8M0 },
-        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true,
-          false, 4, TENSOR_UE4M3 },
-        { "kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true,
-          false, 4, TENSOR_UE4M3 },
+        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1,
+          true, false, 2, TENSOR_UE8M0 },
+        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1,
+          true, false, 4, TENSOR_UE4M3 },
+        { "kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1,
+          true, false, 4, TENSOR_UE4M3 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const unsigned step = (unsigned)forms[i].scales;
@@ -260,7 +269,8 @@ static void the_named_lane_gives_the_scale(struct test *t)
                 const float want = (examples[i].a ? row : col) == examples[i].row ? 16 : 32;
                 float got;
                 memcpy(&got, &out.d[r][l], 4);
-                if (got != want) FAIL(t, "example %zu: d[%d][%d] is %g, not %g", i, row, col, (double)got, (double)want);
+                if (got != want)
+                    FAIL(t, "example %zu: d[%d][%d] is %g, not %g", i, row, col, (double)got, (double)want);
             }
         sim_close(&sim);
     }
@@ -270,8 +280,8 @@ static void the_named_lane_gives_the_scale(struct test *t)
 static void plain_sums(struct test *t)
 {
     static const struct form forms[] = {
-        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e5m2.f32.ue8m0", TENSOR_E2M1, TENSOR_E5M2, false, false, 1,
-          TENSOR_UE8M0 },
+        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e5m2.f32.ue8m0", TENSOR_E2M1, TENSOR_E5M2, false, false,
+          1, TENSOR_UE8M0 },
         { "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
           TENSOR_UE8M0 },
     };
@@ -283,7 +293,8 @@ static void plain_sums(struct test *t)
         const struct selectors s = { 0, 0, 0, 0 };
         for (int l = 0; l < 32; l++) {
             for (int r = 0; r < 4; r++) in.a[r][l] = (uint32_t)rnd(t), in.c[r][l] = 0x41800000;
-            for (int r = 0; r < 2; r++) in.b[r][l] = i == 0 ? ((uint32_t)rnd(t) & 0x80808080) | 0x3c3c3c3c : (uint32_t)rnd(t);
+            for (int r = 0; r < 2; r++)
+                in.b[r][l] = i == 0 ? ((uint32_t)rnd(t) & 0x80808080) | 0x3c3c3c3c : (uint32_t)rnd(t);
             in.scale_a[l] = 0x80818081, in.scale_b[l] = 0x80808080;
         }
         in.scale_a[8] = in.scale_b[12] = UINT32_MAX; /* row 2 and column 3 are no numbers */
@@ -310,16 +321,22 @@ static void mistakes_are_reported(struct test *t)
                                       false,
                                       1,
                                       TENSOR_UE8M0 };
-    static const struct form nibble = {
-        "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2, TENSOR_UE8M0
+    static const struct form nibble = { "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+                                        TENSOR_E2M1,
+                                        TENSOR_E2M1,
+                                        true,
+                                        false,
+                                        2,
+                                        TENSOR_UE8M0 };
+    static const struct form wide = {
+        "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        TENSOR_E2M1,
+        TENSOR_E2M1,
+        true,
+        false,
+        4,
+        TENSOR_UE4M3
     };
-    static const struct form wide = { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-                                      TENSOR_E2M1,
-                                      TENSOR_E2M1,
-                                      true,
-                                      false,
-                                      4,
-                                      TENSOR_UE4M3 };
     static const struct {
         const struct form *form;
         const char *before;
@@ -332,7 +349,8 @@ static void mistakes_are_reported(struct test *t)
         { &byte, "", 0x0000000400000000, "selects byte 4 of the scales of B" },
         { &byte, "", 0x0004000000000000, "selects thread 4 for the scales of B; it may be 0 to 3" },
         { &byte, "", 0xffff000000000000, "selects thread 65535 for the scales of B" },
-        { &byte, "cvt.u16.u32 %rs3, %r60;", 0, "has a byte selector of B that is not the same in all lanes: 4 here, 0 in lane 0" },
+        { &byte, "cvt.u16.u32 %rs3, %r60;", 0,
+          "has a byte selector of B that is not the same in all lanes: 4 here, 0 in lane 0" },
         { &byte, "setp.eq.u32 %p1, %r60, 8; selp.b16 %rs2, 1, 0, %p1;", 0,
           "has a thread selector of A that is not the same in all lanes" },
         { &byte, "setp.eq.u32 %p1, %r60, 8; @%p1 exit;", 0, "is executed by the lanes 0xfffffffb alone" },

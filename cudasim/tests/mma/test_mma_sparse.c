@@ -1,5 +1,5 @@
-/* mma.sp: a dense A is made sparse, packed as the manual says (9.7.14.6.2: the columns of each register), with metadata placed as
- * CuTe (SM90, SM120) and TVM place it for hardware; the product must be that of the dense A. */
+/* mma.sp: a dense A is made sparse, packed as the manual says (9.7.14.6.2: the columns of each register), with metadata
+ * placed as CuTe (SM90, SM120) and TVM place it for hardware; the product must be that of the dense A. */
 #include "tests/support/harness.h"
 #include "tests/reference/tensor_reference.h"
 #include "machine/core/global_memory.h"
@@ -130,14 +130,16 @@ static void kernel(const struct form *f, bool ordered, int selector, char *text,
     }
     for (int i = 0; i < f->nb; i++) {
         snprintf(b + strlen(b), sizeof b - strlen(b), "%s%%r%d", i == 0 ? "{" : ", ", 8 + i);
-        snprintf(loads + strlen(loads), sizeof loads - strlen(loads), "ld.global.b32 %%r%d, [%%rd2+%d];\n", 8 + i, 128 * i);
+        snprintf(loads + strlen(loads), sizeof loads - strlen(loads), "ld.global.b32 %%r%d, [%%rd2+%d];\n", 8 + i,
+                 128 * i);
     }
-    snprintf(
-        text, size,
-        "mov.u32 %%r63, %%laneid; mul.wide.u32 %%rd59, %%r63, 4; add.u64 %%rd1, %%rd60, %%rd59; add.u64 %%rd2, %%rd61, %%rd59;\n"
-        "add.u64 %%rd3, %%rd62, %%rd59; add.u64 %%rd4, %%rd63, %%rd59;\n%sld.global.b32 %%r16, [%%rd1+512];\n"
-        "mma.%s.sync.aligned.%s.row.col.%s.%s.%s.%s %s}, %s}, %s}, %s}, %%r16, %d;\n%s",
-        loads, ordered ? "sp::ordered_metadata" : "sp", f->shape, f->d, f->ta, f->tb, f->d, d, a, b, c, selector, stores);
+    snprintf(text, size,
+             "mov.u32 %%r63, %%laneid; mul.wide.u32 %%rd59, %%r63, 4; add.u64 %%rd1, %%rd60, %%rd59; "
+             "add.u64 %%rd2, %%rd61, %%rd59;\n"
+             "add.u64 %%rd3, %%rd62, %%rd59; add.u64 %%rd4, %%rd63, %%rd59;\n%sld.global.b32 %%r16, [%%rd1+512];\n"
+             "mma.%s.sync.aligned.%s.row.col.%s.%s.%s.%s %s}, %s}, %s}, %s}, %%r16, %d;\n%s",
+             loads, ordered ? "sp::ordered_metadata" : "sp", f->shape, f->d, f->ta, f->tb, f->d, d, a, b, c, selector,
+             stores);
 }
 
 static void check(struct test *t, const struct form *f, bool ordered, int selector)
@@ -164,10 +166,13 @@ static void check(struct test *t, const struct form *f, bool ordered, int select
         const int each = 32 / f->bits;
         for (int lane = 0; lane < 32; lane++) {
             for (int e = 0; e < f->nb * each; e++)
-                o.b[e / each][lane] |= o.dense_b[lane >> 2][e / each * 4 * each + lane % 4 * each + e % each] << e % each * f->bits;
+                o.b[e / each][lane] |= o.dense_b[lane >> 2][e / each * 4 * each + lane % 4 * each + e % each]
+                                       << e % each * f->bits;
             for (int i = 0; i < 4; i++) {
                 const uint32_t any = (uint32_t)rnd(t);
-                o.c[i][lane] = f->half ? (any & 0x83ff83ff) | 0x3c003800 : f->floats ? (any & 0x80ffffff) | 0x3f000000 : any;
+                o.c[i][lane] = f->half     ? (any & 0x83ff83ff) | 0x3c003800
+                               : f->floats ? (any & 0x80ffffff) | 0x3f000000
+                                           : any;
             }
         }
         uint8_t *host = global_host(&sim.machine.memory, parameters[0], 1024);
@@ -181,10 +186,11 @@ static void check(struct test *t, const struct form *f, bool ordered, int select
             for (int i = 0; i < 4; i++) {
                 const int row = (lane >> 2) + i / 2 * 8, col = lane % 4 * 2 + i % 2, shift = 16 * (i % 2);
                 const uint32_t c = f->half ? o.c[i / 2][lane] >> shift & 0xffff : o.c[i][lane];
-                const uint32_t got = f->half ? d[i / 2][lane] >> shift & 0xffff : d[i][lane], want = wanted(f, &o, row, col, c);
+                const uint32_t got = f->half ? d[i / 2][lane] >> shift & 0xffff : d[i][lane],
+                               want = wanted(f, &o, row, col, c);
                 if (got != want)
-                    FAIL(t, "%s %s%s, selector %d: d[%d][%d] is 0x%x, not 0x%x", f->shape, f->ta, ordered ? " ordered" : "",
-                         selector, row, col, got, want);
+                    FAIL(t, "%s %s%s, selector %d: d[%d][%d] is 0x%x, not 0x%x", f->shape, f->ta,
+                         ordered ? " ordered" : "", selector, row, col, got, want);
             }
     }
     sim_close(&sim);
@@ -205,7 +211,8 @@ static void products_are_those_of_the_dense_matrix(struct test *t)
         { "m16n8k32", "s8", "u8", "s32", 32, 8, 2, 2, false, false, TENSOR_F16, TENSOR_F16, true, false, "sm_90a", 2 },
         { "m16n8k64", "u8", "s8", "s32", 64, 8, 4, 4, false, false, TENSOR_F16, TENSOR_F16, false, true, "sm_90a", 1 },
         { "m16n8k64", "s4", "s4", "s32", 64, 4, 2, 2, false, false, TENSOR_F16, TENSOR_F16, true, true, "sm_90a", 2 },
-        { "m16n8k128", "u4", "s4", "s32", 128, 4, 4, 4, false, false, TENSOR_F16, TENSOR_F16, false, true, "sm_90a", 1 },
+        { "m16n8k128", "u4", "s4", "s32", 128, 4, 4, 4, false, false, TENSOR_F16, TENSOR_F16, false, true, "sm_90a",
+          1 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
         for (int selector = 0; selector < forms[i].selectors; selector++)
@@ -228,14 +235,15 @@ static void meaningless_metadata_is_reported(struct test *t)
         char text[512];
         struct sim sim;
         snprintf(text, sizeof text,
-                 "mov.b32 %%r9, %s; mma.%s.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%%f1,%%f2,%%f3,%%f4}, {%%r1,%%r2}, "
-                 "{%%r3,%%r4}, "
+                 "mov.b32 %%r9, %s; mma.%s.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%%f1,%%f2,%%f3,%%f4}, "
+                 "{%%r1,%%r2}, {%%r3,%%r4}, "
                  "{%%f1,%%f2,%%f3,%%f4}, %%r9, 1;",
                  cases[i].metadata, cases[i].variant);
         if (!sim_open(t, &sim, "sm_90a", text)) continue;
         const bool ran = sim_run(&sim, "k", 1, 32, 0, NULL, 0);
         CHECK(t, ran == cases[i].right);
-        CHECK(t, ran || (sim.report.code == REPORT_ILLEGAL && strstr(sim.report.sentence, "element 2 of row 0") != NULL));
+        CHECK(t,
+              ran || (sim.report.code == REPORT_ILLEGAL && strstr(sim.report.sentence, "element 2 of row 0") != NULL));
         sim_close(&sim);
     }
 }
@@ -243,15 +251,17 @@ static void meaningless_metadata_is_reported(struct test *t)
 static void forms_that_do_not_exist_are_refused(struct test *t)
 {
     static const char *const forms[] = {
-        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4}, %r9, 4;",
-        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4}, %r9, "
-        "%r8;",
-        "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, {%r1,%r2,%r3,%r4}, %r9, 2;",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, "
+        "{%f1,%f2,%f3,%f4}, %r9, 4;",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, "
+        "{%f1,%f2,%f3,%f4}, %r9, %r8;",
+        "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, "
+        "{%r1,%r2,%r3,%r4}, %r9, 2;",
         "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, "
         "{%r1,%r2,%r3,%r4}, "
         "%r9, 1;",
-        "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, "
-        "{%f1,%f2,%f3,%f4}, %r9, 0;",
+        "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, "
+        "{%r1,%r2,%r3,%r4}, {%f1,%f2,%f3,%f4}, %r9, 0;",
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         struct sim sim;

@@ -1,5 +1,5 @@
-/* mma.sp::ordered_metadata of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4: a dense A is made sparse, packed as the manual says
- * (9.7.14.6.2), and the product over its elements must be that of block_scaled_reference.c. */
+/* mma.sp::ordered_metadata of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4: a dense A is made sparse, packed as the
+ * manual says (9.7.14.6.2), and the product over its elements must be that of block_scaled_reference.c. */
 #include "tests/reference/block_scaled_reference.h"
 #include "tests/support/harness.h"
 
@@ -26,7 +26,8 @@ struct selectors {
     unsigned byte_a, thread_a, byte_b, thread_b;
 };
 
-/* The elements that a row of A has: their columns, in order; 4 of 8 in pairs where two elements are in a byte, else 2 of 4. */
+/* The elements that a row of A has: their columns, in order; 4 of 8 in pairs where two elements are in a byte, else 2
+ * of 4. */
 struct sparse {
     int column[16][MOST_K / 2];
 };
@@ -41,11 +42,13 @@ static void kernel(const struct form *f, char *text, size_t size)
                    "mad.lo.u32 %%r62, %%r61, 512, %%r60; cvt.u64.u32 %%rd2, %%r62; add.u64 %%rd2, %%rd2, %%rd62;\n"
                    "mov.b64 {%%rs1, %%rs2, %%rs3, %%rs4}, %%rd61;\n",
                    WORDS * 128);
-    for (int i = 0; i < WORDS; i++) at += snprintf(at, (size_t)(end - at), "ld.global.b32 %%r%d, [%%rd1+%d];\n", i, i * 128);
+    for (int i = 0; i < WORDS; i++)
+        at += snprintf(at, (size_t)(end - at), "ld.global.b32 %%r%d, [%%rd1+%d];\n", i, i * 128);
     for (int i = 0; i < 4; i++) at += snprintf(at, (size_t)(end - at), "mov.b32 %%f%d, %%r%d;\n", i, 8 + i);
     at += snprintf(
         at, (size_t)(end - at),
-        "mma.sp::ordered_metadata.sync.aligned.%s %s, {%%r0, %%r1, %%r2, %%r3}, {%%r4, %%r5, %%r6, %%r7}, %s, %%r14, 0x0%s;\n",
+        "mma.sp::ordered_metadata.sync.aligned.%s %s, {%%r0, %%r1, %%r2, %%r3}, {%%r4, %%r5, %%r6, %%r7}, %s, %%r14, "
+        "0x0%s;\n",
         f->words, f->half ? "{%r20, %r21}" : "{%f4, %f5, %f6, %f7}", f->half ? "{%r8, %r9}" : "{%f0, %f1, %f2, %f3}",
         f->scales != 0 ? ", %r12, {%rs1, %rs2}, {%r13}, {%rs3, %rs4}" : "");
     for (int i = 0; i < registers; i++)
@@ -77,8 +80,8 @@ static void draw(struct test *t, const struct form *f, int manner, struct input 
             in->scale_b[l] = (in->scale_b[l] & ~(255u << 8 * j)) | (middle + (uint32_t)rnd_below(t, 8)) << 8 * j;
         }
         for (int r = 0; r < 4 && manner % 2 == 0; r++)
-            in->c[r][l] =
-                f->half ? in->c[r][l] & 0xbfffbfff : (in->c[r][l] & 0x807fffff) | (uint32_t)rnd_between(t, 120, 138) << 23;
+            in->c[r][l] = f->half ? in->c[r][l] & 0xbfffbfff
+                                  : (in->c[r][l] & 0x807fffff) | (uint32_t)rnd_between(t, 120, 138) << 23;
         for (int r = 0; r < 4 && manner % 4 == 1; r++) in->a[r][l] &= 0xbfbfbfbf, in->b[r][l] &= 0xbfbfbfbf;
     }
 }
@@ -105,8 +108,10 @@ static void compare(struct test *t, const struct form *f, const struct selectors
             }
     for (int j = 0; j < 4; j++) {
         for (int m = 0; m < 16; m++)
-            scale_a[m][j] = in->scale_a[4 * (m % 8) + 2 * (int)s->thread_a + m / 8] >> (8 * ((int)s->byte_a + j) & 31) & 255;
-        for (int n = 0; n < 8; n++) scale_b[n][j] = in->scale_b[4 * n + (int)s->thread_b] >> (8 * ((int)s->byte_b + j) & 31) & 255;
+            scale_a[m][j] =
+                in->scale_a[4 * (m % 8) + 2 * (int)s->thread_a + m / 8] >> (8 * ((int)s->byte_a + j) & 31) & 255;
+        for (int n = 0; n < 8; n++)
+            scale_b[n][j] = in->scale_b[4 * n + (int)s->thread_b] >> (8 * ((int)s->byte_b + j) & 31) & 255;
     }
     for (int l = 0; l < 32; l++)
         for (int i = 0; i < 4; i++) {
@@ -115,15 +120,16 @@ static void compare(struct test *t, const struct form *f, const struct selectors
             const uint32_t got = f->half ? out->d[i / 2][l] >> 16 * (i % 2) & 0xffff : out->d[i][l];
             uint32_t x[MOST_K / 2];
             for (int e = 0; e < kept; e++) x[e] = b[col][sparse->column[row][e]];
-            const uint32_t want = f->nibbles
-                                      ? block_model_fp4(a[row], x, f->scale, scale_a[row], scale_b[col], kept, kept / f->scales, c)
-                                      : block_model_bytes(f->fa, a[row], f->fb, x, f->scales != 0 ? scale_a[row][0] : 127,
-                                                          f->scales != 0 ? scale_b[col][0] : 127, kept, f->half, c);
+            const uint32_t want =
+                f->nibbles ? block_model_fp4(a[row], x, f->scale, scale_a[row], scale_b[col], kept, kept / f->scales, c)
+                           : block_model_bytes(f->fa, a[row], f->fb, x, f->scales != 0 ? scale_a[row][0] : 127,
+                                               f->scales != 0 ? scale_b[col][0] : 127, kept, f->half, c);
             if (got != want) FAIL(t, "%s: d[%d][%d] is 0x%x, not 0x%x", f->words, row, col, got, want);
         }
 }
 
-static void check(struct test *t, const char *device, const struct form *f, const struct selectors *selectors, int count)
+static void check(struct test *t, const char *device, const struct form *f, const struct selectors *selectors,
+                  int count)
 {
     static struct input in[CASES];
     static struct sparse sparse[CASES];
@@ -171,14 +177,14 @@ static void all_pairs_of_types(struct test *t)
 static void all_selectors(struct test *t)
 {
     static const struct form forms[] = {
-        { "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0", TENSOR_E4M3, TENSOR_E2M1, false, false, 1,
-          TENSOR_UE8M0 },
+        { "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e2m1.f32.ue8m0", TENSOR_E4M3, TENSOR_E2M1, false, false,
+          1, TENSOR_UE8M0 },
         { "m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
           TENSOR_UE8M0 },
-        { "kind::mxf4nvf4.block_scale.scale_vec::2X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true,
-          false, 2, TENSOR_UE8M0 },
-        { "m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true,
-          false, 4, TENSOR_UE4M3 },
+        { "kind::mxf4nvf4.block_scale.scale_vec::2X.m16n8k128.row.col.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1,
+          TENSOR_E2M1, true, false, 2, TENSOR_UE8M0 },
+        { "m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1,
+          TENSOR_E2M1, true, false, 4, TENSOR_UE4M3 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         struct selectors all[128];
@@ -196,8 +202,8 @@ static void all_selectors(struct test *t)
 static void plain_sums(struct test *t)
 {
     static const struct form forms[] = {
-        { "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, false, false, 1,
-          TENSOR_UE8M0 },
+        { "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, false, false,
+          1, TENSOR_UE8M0 },
         { "m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
           TENSOR_UE8M0 },
     };
@@ -246,8 +252,10 @@ static void metadata_must_have_a_meaning(struct test *t)
         if (!sim_open(t, &sim, "sm_120a", text)) continue;
         const uint64_t parameters[3] = { sim_buffer(&sim, &in, sizeof in), 0, sim_buffer(&sim, &out, sizeof out) };
         const bool ran = sim_run(&sim, "k", 1, 32, 0, parameters, 3);
-        if (ran != ((legal >> nibble & 1) != 0)) FAIL(t, "metadata %u: %s", nibble, ran ? "no report" : sim.report.sentence);
-        else if (!ran) CHECK(t, strstr(sim.report.sentence, "the indices of a chunk must rise): the index of element") != NULL);
+        if (ran != ((legal >> nibble & 1) != 0))
+            FAIL(t, "metadata %u: %s", nibble, ran ? "no report" : sim.report.sentence);
+        else if (!ran)
+            CHECK(t, strstr(sim.report.sentence, "the indices of a chunk must rise): the index of element") != NULL);
         sim_close(&sim);
     }
 }
@@ -262,28 +270,39 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         const char *device, *form;
     } refused[] = {
         { "sm_90a",
-          ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC "0" ZEROS },
+          ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC
+          "0" ZEROS },
         { "sm_100a",
-          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC "0" ZEROS },
+          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
+          "0" ZEROS },
         { "sm_120f",
-          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC "0" ZEROS },
+          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
+          "0" ZEROS },
         { "sm_100a", ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32" DABC "0;" },
         { "sm_100a", ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e2m1.e4m3.f32" DABC "0;" },
-        { "sm_120a", ".sp.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC "0" ZEROS },
-        { "sm_120a", ".sp.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC "0" ZEROS },
+        { "sm_120a",
+          ".sp.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC "0" ZEROS },
+        { "sm_120a",
+          ".sp.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC "0" ZEROS },
         { "sm_120a", ".sp.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32" DABC "0;" },
         { "sm_120a",
-          ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC "1" ZEROS },
+          ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC
+          "1" ZEROS },
         { "sm_120a",
-          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC "1" ZEROS },
+          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
+          "1" ZEROS },
         { "sm_120a",
-          ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC "0" ZEROS },
-        { "sm_120a", ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC
-                     "0" ZEROS },
-        { "sm_120a", ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
-                     "0, %r9, {1, 0}, %r10, {0, 0};" },
-        { "sm_120a", ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1."
-                     "f32.ue8m0" DABC "0" ZEROS },
+          ".sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
+          "0" ZEROS },
+        { "sm_120a",
+          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC
+          "0" ZEROS },
+        { "sm_120a",
+          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
+          "0, %r9, {1, 0}, %r10, {0, 0};" },
+        { "sm_120a",
+          ".sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1."
+          "f32.ue8m0" DABC "0" ZEROS },
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct sim sim;

@@ -27,7 +27,8 @@ static uint32_t run_dot(const struct dot *x, bool plain)
     const uint32_t groups = (uint32_t)x->length / TENSOR_FP4_GROUP;
     tensor_fp4_clear(&a, 1, groups, TENSOR_FP4_GROUP);
     tensor_fp4_clear(&b, 1, groups, TENSOR_FP4_GROUP);
-    for (uint32_t k = 0; k < (uint32_t)x->length; k++) tensor_fp4_set(&a, 0, k, x->a[k]), tensor_fp4_set(&b, 0, k, x->b[k]);
+    for (uint32_t k = 0; k < (uint32_t)x->length; k++)
+        tensor_fp4_set(&a, 0, k, x->a[k]), tensor_fp4_set(&b, 0, k, x->b[k]);
     for (uint32_t g = 0; g < groups; g++) {
         tensor_fp4_scale(&a, 0, g, x->format, x->sa[g * TENSOR_FP4_GROUP / (uint32_t)x->block]);
         tensor_fp4_scale(&b, 0, g, x->format, x->sb[g * TENSOR_FP4_GROUP / (uint32_t)x->block]);
@@ -43,7 +44,8 @@ static uint32_t wanted(const struct dot *x)
 static uint32_t draw_scale(struct test *t, enum tensor_scale_format format, int manner)
 {
     if (rnd(t) % 500 == 0) return rnd(t) & 255;
-    if (format == TENSOR_UE4M3) return (uint32_t)(manner == 1 ? rnd_between(t, 48, 63) : rnd_below(t, 127) + 128 * rnd_below(t, 2));
+    if (format == TENSOR_UE4M3)
+        return (uint32_t)(manner == 1 ? rnd_between(t, 48, 63) : rnd_below(t, 127) + 128 * rnd_below(t, 2));
     const int64_t spread = manner == 1 ? 6 : 40;
     return (uint32_t)(manner == 0 ? rnd_below(t, 255) : rnd_between(t, 127 - spread, 127 + spread));
 }
@@ -53,7 +55,8 @@ static void draw(struct test *t, struct dot *x, int manner)
 {
     for (int k = 0; k < x->length; k++) {
         x->a[k] = rnd(t) & 15, x->b[k] = rnd(t) & 15;
-        if (manner == 3 && k % 2 == 1) x->a[k] = x->a[k - 1] ^ 8, x->b[k] = x->b[k - 1];             /* groups that sum to zero */
+        /* groups that sum to zero */
+        if (manner == 3 && k % 2 == 1) x->a[k] = x->a[k - 1] ^ 8, x->b[k] = x->b[k - 1];
     }
     for (int j = 0; j < x->length / x->block; j++) {
         x->sa[j] = draw_scale(t, x->format, manner);
@@ -105,13 +108,16 @@ static void codes_have_their_values(struct test *t)
         for (int k = 0; k < 64; k++) x.b[k] = k == 40 ? 2 : 0;
         x.sa[2] = code;
         const int field = (int)(code % 128 / 8), eighths = (int)(code % 8);
-        const double value = code % 128 == 127 ? (double)NAN : field == 0 ? ldexp(eighths, -9) : ldexp(8 + eighths, field - 10);
+        const double value = code % 128 == 127 ? (double)NAN
+                             : field == 0      ? ldexp(eighths, -9)
+                                               : ldexp(8 + eighths, field - 10);
         const uint32_t want = isnan(value) ? 0x7fffffff : bits((float)value);
         if (run_dot(&x, false) != want) FAIL(t, "ue4m3 0x%02x gives 0x%x, not 0x%x", code, run_dot(&x, false), want);
         CHECK(t, run_dot(&x, true) == want);
         x = ones(TENSOR_UE8M0, 32);
         for (int k = 0; k < 64; k++) x.b[k] = k == 40 ? 2 : 0;
-        x.sa[0] = x.sa[1] = code;                                                /* else the zeros would be aligned to */
+        x.sa[0] = x.sa[1] = code;                                                /* else the zeros would be aligned
+                                                                                    to */
         const uint32_t power = code == 255 ? 0x7fffffff : code == 0 ? 0x00400000 : code << 23;
         if (run_dot(&x, false) != power) FAIL(t, "ue8m0 0x%02x gives 0x%x, not 0x%x", code, run_dot(&x, false), power);
         CHECK(t, run_dot(&x, true) == power);
@@ -126,7 +132,8 @@ static void terms_are_cut_behind_35_bits(struct test *t)
     x.sa[1] = 127 - 35, x.sa[2] = x.sa[3] = 127 - 36;                           /* 1 + 2^-35 + 2^-36 + 2^-36 - 1 */
     CHECK(t, run_dot(&x, false) == bits(0x1p-35f));
     for (int k = 16; k < 32; k++) x.b[k] = 0;
-    x.sa[1] = 127 + 1;                                                           /* a group of zeros moves the last place */
+    x.sa[1] = 127 + 1;                                                           /* a group of zeros moves the last
+                                                                                    place */
     CHECK(t, run_dot(&x, false) == 0);
     x.sa[2] = 127 - 34;
     CHECK(t, run_dot(&x, false) == bits(0x1p-34f));
@@ -178,12 +185,14 @@ static void kept_elements_of_a_sparse_row_are_a_group(struct test *t)
         tensor_fp4_clear(&a, 2, 4, TENSOR_FP4_SPARSE_GROUP);
         tensor_fp4_clear(&b, 3, 4, TENSOR_FP4_SPARSE_GROUP);
         for (uint32_t j = 0; j < 3; j++)
-            for (uint32_t g = 0; g < 4; g++) tensor_fp4_scale(&b, j, g, TENSOR_UE4M3, sb[j][g] = (uint32_t)rnd_below(t, 127));
+            for (uint32_t g = 0; g < 4; g++)
+                tensor_fp4_scale(&b, j, g, TENSOR_UE4M3, sb[j][g] = (uint32_t)rnd_below(t, 127));
         uint32_t code[3][128];
         for (uint32_t j = 0; j < 3; j++)
             for (uint32_t k = 0; k < 128; k++) tensor_fp4_set(&b, j, k, code[j][k] = rnd(t) & 15);
         for (uint32_t r = 0; r < 2; r++) {
-            for (uint32_t g = 0; g < 4; g++) tensor_fp4_scale(&a, r, g, TENSOR_UE4M3, sa[r][g] = (uint32_t)rnd_below(t, 127));
+            for (uint32_t g = 0; g < 4; g++)
+                tensor_fp4_scale(&a, r, g, TENSOR_UE4M3, sa[r][g] = (uint32_t)rnd_below(t, 127));
             for (uint32_t e = 0; e < 64; e++) {
                 const uint32_t k = 2 * e + (rnd(t) & 1);
                 tensor_fp4_set(&a, r, k, ka[r][e] = rnd(t) & 15);
@@ -193,7 +202,9 @@ static void kept_elements_of_a_sparse_row_are_a_group(struct test *t)
         for (uint32_t n = 0; n < 6; n++) d[n] = c[n] = bits((float)rnd_normal(t));
         tensor_fp4_multiply(&a, &b, false, d);
         for (uint32_t n = 0; n < 6; n++)
-            CHECK(t, d[n] == block_model_fp4(ka[n / 3], kb[n / 3][n % 3], TENSOR_UE4M3, sa[n / 3], sb[n % 3], 64, 16, c[n]));
+            CHECK(
+                t,
+                d[n] == block_model_fp4(ka[n / 3], kb[n / 3][n % 3], TENSOR_UE4M3, sa[n / 3], sb[n % 3], 64, 16, c[n]));
     }
 }
 

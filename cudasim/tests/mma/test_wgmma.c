@@ -1,4 +1,5 @@
-/* wgmma.mma_async: every type, many N, A in shared memory and in registers, every layout, against a reference on the host. */
+/* wgmma.mma_async: every type, many N, A in shared memory and in registers, every layout, against a reference on the
+ * host. */
 #include "tests/support/harness.h"
 #include "tests/reference/wgmma_reference.h"
 
@@ -69,7 +70,8 @@ static uint32_t random_code(struct test *t, enum element e, enum data data)
     const uint32_t code = (uint32_t)rnd(t) & mask;
     if (e == E_B1 || e == E_S8 || e == E_U8)
         return data == DATA_WIDE && (code & 1) != 0 ? (code & 2 ? mask >> 1 : mask ^ (mask >> 1)) : code;
-    static const uint32_t mantissa[] = { 10, 7, 23, 3, 2 }, width[] = { 5, 8, 8, 4, 5 }, bias[] = { 15, 127, 127, 7, 15 };
+    static const uint32_t mantissa[] = { 10, 7, 23, 3, 2 }, width[] = { 5, 8, 8, 4, 5 },
+                          bias[] = { 15, 127, 127, 7, 15 };
     const uint32_t m = mantissa[e], sign = code & (1u << (bits - 1)), exponent_mask = (1u << width[e]) - 1;
     uint32_t exponent = code >> m & exponent_mask;
     if (data == DATA_SMALL) return sign | (bias[e] + (uint32_t)rnd_below(t, 3)) << m | (code & (1u << (m - 1)));
@@ -83,10 +85,12 @@ static uint32_t random_accumulator(struct test *t, enum result d, enum data data
 {
     const uint32_t code = (uint32_t)rnd(t);
     if (d == R_S32)
-        return data == DATA_WIDE ? (code & 1 ? 0x7fffff00u | (code >> 8 & 255) : 0x80000000u | (code >> 8 & 255)) : code >> 8;
+        return data == DATA_WIDE ? (code & 1 ? 0x7fffff00u | (code >> 8 & 255) : 0x80000000u | (code >> 8 & 255))
+                                 : code >> 8;
     if (d == R_F16)
-        return data == DATA_WIDE && rnd_below(t, 50) == 0 ? 0x7c00
-                                                          : random_code(t, E_F16, data) & (data == DATA_WIDE ? 0xbfff : 0xffff);
+        return data == DATA_WIDE && rnd_below(t, 50) == 0
+                   ? 0x7c00
+                   : random_code(t, E_F16, data) & (data == DATA_WIDE ? 0xbfff : 0xffff);
     const uint32_t bits = random_code(t, E_BF16, data) << 16;
     return data == DATA_SMALL || (bits & 0x7f800000) == 0x7f800000 ? bits : bits | (code & 0xffff);
 }
@@ -96,13 +100,14 @@ static uint32_t random_accumulator(struct test *t, enum result d, enum data data
 static uint32_t align(uint32_t x, uint32_t to) { return (x + to - 1) / to * to; }
 
 /* A layout in which `rows` x k elements overlap nowhere, from `at` on; strides are packed or somewhat longer. */
-static struct placement random_placement(struct test *t, uint32_t bits, uint32_t rows, uint32_t k, bool mn_major, uint32_t swizzle,
-                                         uint32_t at, uint32_t *end)
+static struct placement random_placement(struct test *t, uint32_t bits, uint32_t rows, uint32_t k, bool mn_major,
+                                         uint32_t swizzle, uint32_t at, uint32_t *end)
 {
     struct placement p = { .mn_major = mn_major, .swizzle = swizzle };
     const uint32_t bytes_k = k * bits / 8, chunks_mn = rows * bits / 128, longer = (uint32_t)rnd_below(t, 3);
     at = align(at, 1024);
-    if (swizzle != 0 && rnd_below(t, 2) == 0) p.pattern = (uint32_t)rnd_below(t, 8) * 128; /* a pattern that begins elsewhere */
+    /* a pattern that begins elsewhere */
+    if (swizzle != 0 && rnd_below(t, 2) == 0) p.pattern = (uint32_t)rnd_below(t, 8) * 128;
     p.start = at + p.pattern;
     if (!mn_major && swizzle != 0) {
         p.leading = 16 * (uint32_t)rnd_below(t, 0x4000); /* not looked at */
@@ -145,8 +150,8 @@ static void put(struct run *r, const struct placement *p, uint32_t row, uint32_t
     memcpy(r->image + at, &code, r->form->bits / 8);
 }
 
-/* Sparse rows: two of four elements (tf32: one of two), and the metadata that say which (9.7.15.6; CuTe's ELayout for the
- * threads). */
+/* Sparse rows: two of four elements (tf32: one of two), and the metadata that say which (9.7.15.6; CuTe's ELayout for
+ * the threads). */
 static void choose_columns(struct test *t, struct run *r)
 {
     const struct shape *s = &r->shape;
@@ -164,7 +169,8 @@ static void choose_columns(struct test *t, struct run *r)
             if (tf32) *column = logical + (code == 0xe);
             else column[0] = logical + (code & 3), column[1] = logical + (code >> 2);
             const uint32_t chunk = tf32 ? e : e / 2, quad = row / 16 * 32 + row % 8 * 4, high = row / 8 % 2;
-            const uint32_t thread = r->form->bits == 8 ? quad + high + 2 * (chunk / 8) : quad + 2 * r->selector + chunk / 4;
+            const uint32_t thread =
+                r->form->bits == 8 ? quad + high + 2 * (chunk / 8) : quad + 2 * r->selector + chunk / 4;
             const uint32_t shift = r->form->bits == 8 ? chunk % 8 * 4 : 16 * high + chunk % 4 * 4;
             (*metadata)[thread] = ((*metadata)[thread] & ~(15u << shift)) | code << shift;
         }
@@ -202,7 +208,8 @@ static void fill(struct test *t, struct run *r, enum data data)
 static void list(char *text, size_t size, const char *name, uint32_t count)
 {
     size_t used = (size_t)snprintf(text, size, "{");
-    for (uint32_t i = 0; i < count; i++) used += (size_t)snprintf(text + used, size - used, "%s%s%u", i == 0 ? "" : ", ", name, i);
+    for (uint32_t i = 0; i < count; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s%u", i == 0 ? "" : ", ", name, i);
     snprintf(text + used, size - used, "}");
 }
 
@@ -222,27 +229,30 @@ static void kernel_text(char *text, size_t size, const struct run *r)
     if (r->form->sparse) snprintf(sparse, sizeof sparse, " %%a4, %u,", r->selector);
     size_t used = 0;
     for (uint32_t i = 0; i < d_count; i++)
-        used += (size_t)snprintf(loads + used, sizeof loads - used, "ld.global.b32 %%d%u, [%%rd8+%u];\n", i, i * THREADS * 4);
+        used += (size_t)snprintf(loads + used, sizeof loads - used, "ld.global.b32 %%d%u, [%%rd8+%u];\n", i,
+                                 i * THREADS * 4);
     for (uint32_t i = 0; i < 5; i++)
         used += (size_t)snprintf(loads + used, sizeof loads - used, "ld.global.b32 %%a%u, [%%rd8+%u];\n", i,
                                  (MOST_REGISTERS + i) * THREADS * 4);
     used = 0;
     for (uint32_t i = 0; i < d_count; i++)
-        used += (size_t)snprintf(stores + used, sizeof stores - used, "st.global.b32 [%%rd8+%u], %%d%u;\n", i * THREADS * 4, i);
+        used += (size_t)snprintf(stores + used, sizeof stores - used, "st.global.b32 [%%rd8+%u], %%d%u;\n",
+                                 i * THREADS * 4, i);
     snprintf(
         text, size,
         ".version 8.4\n.target sm_90a\n.address_size 64\n"
         ".visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, .param .u64 p4)\n{\n"
         ".reg .b32 %%d<128>, %%a<5>, %%r<16>; .reg .b64 %%rd<16>; .reg .pred %%p<4>; .shared .align 1024 .b8 s[%d];\n"
-        "ld.param.u64 %%rd1, [p0]; ld.param.u64 %%rd2, [p1]; ld.param.u64 %%rd3, [p2]; ld.param.u64 %%rd4, [p3]; ld.param.u64 "
-        "%%rd5, [p4];\n"
+        "ld.param.u64 %%rd1, [p0]; ld.param.u64 %%rd2, [p1]; ld.param.u64 %%rd3, [p2]; ld.param.u64 %%rd4, [p3]; "
+        "ld.param.u64 %%rd5, [p4];\n"
         "mov.u32 %%r1, %%tid.x; shl.b32 %%r2, %%r1, 4; mov.u32 %%r3, s;\n"
-        "COPY: cvt.u64.u32 %%rd6, %%r2; add.u64 %%rd7, %%rd1, %%rd6; ld.global.v4.u32 {%%r4, %%r5, %%r6, %%r7}, [%%rd7]; "
-        "add.u32 %%r8, %%r3, %%r2; st.shared.v4.u32 [%%r8], {%%r4, %%r5, %%r6, %%r7}; add.u32 %%r2, %%r2, 2048; "
-        "setp.lt.u32 %%p1, %%r2, %d; @%%p1 bra COPY;\n"
+        "COPY: cvt.u64.u32 %%rd6, %%r2; add.u64 %%rd7, %%rd1, %%rd6; ld.global.v4.u32 {%%r4, %%r5, %%r6, %%r7}, "
+        "[%%rd7]; add.u32 %%r8, %%r3, %%r2; st.shared.v4.u32 [%%r8], {%%r4, %%r5, %%r6, %%r7}; "
+        "add.u32 %%r2, %%r2, 2048; setp.lt.u32 %%p1, %%r2, %d; @%%p1 bra COPY;\n"
         "fence.proxy.async.shared::cta; bar.sync 0;\n"
         "mul.wide.u32 %%rd8, %%r1, 4; add.u64 %%rd8, %%rd8, %%rd2;\n%s"
-        "setp.eq.u32 %%p2, %d, 1;\nwgmma.fence.sync.aligned;\nwgmma.mma_async%s.sync.aligned.m64n%u%s %s, %s, %%rd4,%s %%p2%s;\n"
+        "setp.eq.u32 %%p2, %d, 1;\nwgmma.fence.sync.aligned;\nwgmma.mma_async%s.sync.aligned.m64n%u%s %s, %s, %%rd4,%s "
+        "%%p2%s;\n"
         "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
         "mul.wide.u32 %%rd8, %%r1, 4; add.u64 %%rd8, %%rd8, %%rd5;\n%sret;\n}\n",
         IMAGE, IMAGE, loads, r->accumulate, r->form->sparse ? ".sp" : "", s->n, r->form->words, d,
@@ -275,7 +285,8 @@ static void run_product(struct test *t, const struct run *r, const char *what)
     kernel_text(text, sizeof text, r);
     if (!sim_open(t, &sim, "sm_90a", text)) return;
     static uint32_t got[MOST_REGISTERS][THREADS];
-    const uint64_t parameters[] = { sim_buffer(&sim, r->image, IMAGE), sim_buffer(&sim, r->registers, sizeof r->registers),
+    const uint64_t parameters[] = { sim_buffer(&sim, r->image, IMAGE),
+                                    sim_buffer(&sim, r->registers, sizeof r->registers),
                                     r->a_in_registers ? 0 : descriptor(&r->a), descriptor(&r->b),
                                     sim_buffer(&sim, NULL, sizeof got) };
     sim_launch(t, &sim, "k", 1, THREADS, parameters, 5);
@@ -296,10 +307,12 @@ static bool one(struct test *t, const struct form *form, uint32_t n, const struc
     r = (struct run){ .form = form, .a_in_registers = v->a_in_registers, .accumulate = rnd_below(t, 4) != 0 };
     r.selector = form->bits == 8 ? 0 : (uint32_t)rnd_below(t, 2);
     r.shape = (struct shape){
-        .a = form->a, .b = form->b, .d = form->d, .n = n, .a_k = a_k, .k = form->sparse ? 2 * a_k : a_k, .saturate = form->saturate
+        .a = form->a, .b = form->b, .d = form->d, .n = n, .a_k = a_k, .k = form->sparse ? 2 * a_k : a_k,
+        .saturate = form->saturate
     };
     if (form->d != R_S32) r.shape.negate_a = rnd_below(t, 4) == 0, r.shape.negate_b = rnd_below(t, 4) == 0;
-    if (!swizzle_fits(&r, false, v->b_mn, v->b_swizzle) || (!v->a_in_registers && !swizzle_fits(&r, true, v->a_mn, v->a_swizzle)))
+    if (!swizzle_fits(&r, false, v->b_mn, v->b_swizzle)
+        || (!v->a_in_registers && !swizzle_fits(&r, true, v->a_mn, v->a_swizzle)))
         return false;
     uint32_t at = BASE;
     if (!v->a_in_registers) r.a = random_placement(t, form->bits, 64, a_k, v->a_mn, v->a_swizzle, at, &at);

@@ -1,4 +1,5 @@
-/* wmma: what is loaded, multiplied and stored is the product of the matrices in memory, for every shape, type and layout. */
+/* wmma: what is loaded, multiplied and stored is the product of the matrices in memory, for every shape, type and
+ * layout. */
 #include <math.h>
 
 #include "tests/support/harness.h"
@@ -40,7 +41,8 @@ static void write_bits(uint8_t *memory, uint64_t at, int bits, uint64_t value)
 static uint64_t read_bits(const uint8_t *memory, uint64_t at, int bits)
 {
     uint64_t value = 0;
-    for (int i = 0; i < bits; i++) value |= (uint64_t)(memory[(at + (uint64_t)i) / 8] >> (at + (uint64_t)i) % 8 & 1) << i;
+    for (int i = 0; i < bits; i++)
+        value |= (uint64_t)(memory[(at + (uint64_t)i) / 8] >> (at + (uint64_t)i) % 8 & 1) << i;
     return value;
 }
 
@@ -50,12 +52,17 @@ static void vector(char *text, const char *kind, int count, int first)
     strcat(text, "}");
 }
 
-static const char *list_of(const char *type) { return strcmp(type, "f64") == 0 ? "fd" : strcmp(type, "f32") == 0 ? "f" : "r"; }
+static const char *list_of(const char *type)
+{
+    return strcmp(type, "f64") == 0 ? "fd" : strcmp(type, "f32") == 0 ? "f" : "r";
+}
 static int registers_of(const struct form *f, const char *type) { return strcmp(type, "f16") == 0 ? f->nc / 2 : f->nc; }
 
-static void kernel(const struct form *f, bool col_a, bool col_b, bool col_c, bool shape_first, const int *stride, char *text)
+static void kernel(const struct form *f, bool col_a, bool col_b, bool col_c, bool shape_first, const int *stride,
+                   char *text)
 {
-    const char *const ab = f->kind == DOUBLE ? "fd" : "r", *const la = col_a ? ".col" : ".row", *const lb = col_b ? ".col" : ".row";
+    const char *const ab = f->kind == DOUBLE ? "fd" : "r", *const la = col_a ? ".col" : ".row",
+                      *const lb = col_b ? ".col" : ".row";
     const char *const lc = col_c ? ".col" : ".row";
     char before[64], behind[64];
     snprintf(before, sizeof before, "%s%s", shape_first ? "." : "", shape_first ? f->shape : "");
@@ -63,12 +70,14 @@ static void kernel(const struct form *f, bool col_a, bool col_b, bool col_c, boo
     text[0] = '\0';
     sprintf(text, "wmma.load.a.sync.aligned%s%s%s.global.%s ", before, la, behind, f->type);
     vector(text, ab, f->na, 0);
-    sprintf(text + strlen(text), ", [%%rd60], %d;\nwmma.load.b.sync.aligned%s%s%s.%s ", stride[0], before, lb, behind, f->type);
+    sprintf(text + strlen(text), ", [%%rd60], %d;\nwmma.load.b.sync.aligned%s%s%s.%s ", stride[0], before, lb, behind,
+            f->type);
     vector(text, ab, f->nb, 8);
-    sprintf(text + strlen(text), ", [%%rd61], %d;\nwmma.load.c.sync.aligned%s%s%s.global.%s ", stride[1], before, lc, behind, f->c);
+    sprintf(text + strlen(text), ", [%%rd61], %d;\nwmma.load.c.sync.aligned%s%s%s.global.%s ", stride[1], before, lc,
+            behind, f->c);
     vector(text, list_of(f->c), registers_of(f, f->c), 16);
-    sprintf(text + strlen(text), ", [%%rd62], %d;\nwmma.mma%s.sync.aligned%s%s%s%s%s ", stride[2], f->head, before, la, lb, behind,
-            f->product);
+    sprintf(text + strlen(text), ", [%%rd62], %d;\nwmma.mma%s.sync.aligned%s%s%s%s%s ", stride[2], f->head, before, la,
+            lb, behind, f->product);
     vector(text, list_of(f->d), registers_of(f, f->d), 24);
     strcat(text, ", ");
     vector(text, ab, f->na, 0);
@@ -131,8 +140,9 @@ static uint64_t wanted(const struct form *f, const struct matrices *m, int row, 
     }
     int64_t sum = (int32_t)(uint32_t)m->c[row][col];
     for (int k = 0; k < f->k; k++)
-        sum += f->kind == BITS ? (int64_t)(f->head[1] == 'a' ? m->a[row][k] & m->b[col][k] : m->a[row][k] ^ m->b[col][k])
-                               : integer(m->a[row][k], f->bits, f->sign) * integer(m->b[col][k], f->bits, f->sign);
+        sum += f->kind == BITS
+                   ? (int64_t)(f->head[1] == 'a' ? m->a[row][k] & m->b[col][k] : m->a[row][k] ^ m->b[col][k])
+                   : integer(m->a[row][k], f->bits, f->sign) * integer(m->b[col][k], f->bits, f->sign);
     if (f->saturate) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
     return (uint32_t)sum;
 }
@@ -159,9 +169,11 @@ static void check(struct test *t, const struct form *f, int layouts)
     for (int i = 0; i < 4; i++) host[i] = global_host(&sim.machine.memory, parameters[i], sizeof zero);
     for (int k = 0; k < f->k; k++) {
         for (int row = 0; row < f->m; row++)
-            write_bits(host[0], position(col_a, stride[0], row, k, f->bits), f->bits, m.a[row][k] = draw(t, f, f->bits));
+            write_bits(host[0], position(col_a, stride[0], row, k, f->bits), f->bits,
+                       m.a[row][k] = draw(t, f, f->bits));
         for (int col = 0; col < f->n; col++)
-            write_bits(host[1], position(col_b, stride[1], k, col, f->bits), f->bits, m.b[col][k] = draw(t, f, f->bits));
+            write_bits(host[1], position(col_b, stride[1], k, col, f->bits), f->bits,
+                       m.b[col][k] = draw(t, f, f->bits));
     }
     for (int row = 0; row < f->m; row++)
         for (int col = 0; col < f->n; col++) {
@@ -173,36 +185,44 @@ static void check(struct test *t, const struct form *f, int layouts)
     sim_launch(t, &sim, "k", 1, 32, parameters, 4);
     for (int row = 0; row < f->m; row++)
         for (int col = 0; col < f->n; col++) {
-            const uint64_t got = read_bits(host[3], position(col_c, stride[2], row, col, wd), wd), want = wanted(f, &m, row, col);
+            const uint64_t got = read_bits(host[3], position(col_c, stride[2], row, col, wd), wd),
+                           want = wanted(f, &m, row, col);
             if (got != want)
-                FAIL(t, "%s%s %s, layouts %d: d[%d][%d] is 0x%" PRIx64 ", not 0x%" PRIx64, f->shape, f->product, f->type, layouts,
-                     row, col, got, want);
+                FAIL(t, "%s%s %s, layouts %d: d[%d][%d] is 0x%" PRIx64 ", not 0x%" PRIx64, f->shape, f->product,
+                     f->type, layouts, row, col, got, want);
         }
     sim_close(&sim);
 }
 
 static void products_of_matrices_in_memory(struct test *t)
 {
-#define HALVES(shape, m, n)                                                                                                        \
-    { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f32", "f32", ".f32.f32", "", TENSOR_F16, 0, 0, 0 },                             \
-        { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f16", "f16", ".f16.f16", "", TENSOR_F16, 0, 0, 0 },                         \
-        { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f16", "f32", ".f32.f16", "", TENSOR_F16, 0, 0, 0 },                         \
-        { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f32", "f16", ".f16.f32", "", TENSOR_F16, 0, 0, 0 },                         \
-        { shape, "bf16", FLOAT, m, n, 16, 16, m / 4, n / 4, 8, "f32", "f32", ".f32.bf16.bf16.f32", "", TENSOR_BF16, 0, 0, 0 },     \
-        { shape, "s8", INTEGER, m, n, 16, 8, m / 8, n / 8, 8, "s32", "s32", ".s32.s8.s8.s32", "", TENSOR_F16, true, 0, 0 },        \
-    {                                                                                                                              \
-        shape, "u8", INTEGER, m, n, 16, 8, m / 8, n / 8, 8, "s32", "s32", ".s32.u8.u8.s32.satfinite", "", TENSOR_F16, false, true, \
-            0                                                                                                                      \
+#define HALVES(shape, m, n) \
+    { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f32", "f32", ".f32.f32", "", TENSOR_F16, 0, 0, 0 }, \
+        { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f16", "f16", ".f16.f16", "", TENSOR_F16, 0, 0, 0 }, \
+        { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f16", "f32", ".f32.f16", "", TENSOR_F16, 0, 0, 0 }, \
+        { shape, "f16", FLOAT, m, n, 16, 16, 8, 8, 8, "f32", "f16", ".f16.f32", "", TENSOR_F16, 0, 0, 0 }, \
+        { shape, "bf16", FLOAT, m, n, 16, 16, m / 4, n / 4, 8, "f32", "f32", ".f32.bf16.bf16.f32", "", TENSOR_BF16, \
+          0, 0, 0 }, \
+        { shape, "s8", INTEGER, m, n, 16, 8, m / 8, n / 8, 8, "s32", "s32", ".s32.s8.s8.s32", "", TENSOR_F16, true, 0, \
+          0 }, \
+    { \
+        shape, "u8", INTEGER, m, n, 16, 8, m / 8, n / 8, 8, "s32", "s32", ".s32.u8.u8.s32.satfinite", "", TENSOR_F16, \
+            false, true, 0 \
     }
     static const struct form forms[] = {
         HALVES("m16n16k16", 16, 16),
         HALVES("m8n32k16", 8, 32),
         HALVES("m32n8k16", 32, 8),
-        { "m16n16k8", "tf32", FLOAT, 16, 16, 8, 32, 4, 4, 8, "f32", "f32", ".f32.tf32.tf32.f32", "", TENSOR_TF32, 0, 0, 0 },
-        { "m8n8k32", "s4", INTEGER, 8, 8, 32, 4, 1, 1, 2, "s32", "s32", ".s32.s4.s4.s32", "", TENSOR_F16, true, 0, true },
-        { "m8n8k32", "u4", INTEGER, 8, 8, 32, 4, 1, 1, 2, "s32", "s32", ".s32.u4.u4.s32", "", TENSOR_F16, false, 0, true },
-        { "m8n8k128", "b1", BITS, 8, 8, 128, 1, 1, 1, 2, "s32", "s32", ".s32.b1.b1.s32", ".xor.popc", TENSOR_F16, 0, 0, true },
-        { "m8n8k128", "b1", BITS, 8, 8, 128, 1, 1, 1, 2, "s32", "s32", ".s32.b1.b1.s32", ".and.popc", TENSOR_F16, 0, 0, true },
+        { "m16n16k8", "tf32", FLOAT, 16, 16, 8, 32, 4, 4, 8, "f32", "f32", ".f32.tf32.tf32.f32", "", TENSOR_TF32, 0, 0,
+          0 },
+        { "m8n8k32", "s4", INTEGER, 8, 8, 32, 4, 1, 1, 2, "s32", "s32", ".s32.s4.s4.s32", "", TENSOR_F16, true, 0,
+          true },
+        { "m8n8k32", "u4", INTEGER, 8, 8, 32, 4, 1, 1, 2, "s32", "s32", ".s32.u4.u4.s32", "", TENSOR_F16, false, 0,
+          true },
+        { "m8n8k128", "b1", BITS, 8, 8, 128, 1, 1, 1, 2, "s32", "s32", ".s32.b1.b1.s32", ".xor.popc", TENSOR_F16, 0, 0,
+          true },
+        { "m8n8k128", "b1", BITS, 8, 8, 128, 1, 1, 1, 2, "s32", "s32", ".s32.b1.b1.s32", ".and.popc", TENSOR_F16, 0, 0,
+          true },
         { "m8n8k4", "f64", DOUBLE, 8, 8, 4, 64, 1, 1, 2, "f64", "f64", ".f64.f64.f64.f64", "", TENSOR_F16, 0, 0, 0 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
@@ -217,15 +237,16 @@ static void mistakes_are_reported(struct test *t)
         enum report_code code;
         const char *sentence;
     } planted[] = {
-        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 16;", REPORT_NONE, "" },
+        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 16;",
+          REPORT_NONE, "" },
         { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60+520], 16;",
           REPORT_MISALIGNED, "multiple of 16" },
-        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 20;", REPORT_MISALIGNED,
-          "multiple of 16" },
-        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 8;", REPORT_ILLEGAL,
-          "stride" },
-        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 40;", REPORT_OUT_OF_BOUNDS,
-          "reads 2 bytes" },
+        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 20;",
+          REPORT_MISALIGNED, "multiple of 16" },
+        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 8;",
+          REPORT_ILLEGAL, "stride" },
+        { "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd60], 40;",
+          REPORT_OUT_OF_BOUNDS, "reads 2 bytes" },
         { "mov.u32 %r9, %laneid; mul.wide.u32 %rd1, %r9, 32; add.u64 %rd1, %rd1, %rd60;\n"
           "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}, [%rd1];",
           REPORT_DIVERGENCE, "lane 0" },

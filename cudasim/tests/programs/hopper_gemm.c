@@ -1,12 +1,13 @@
-/* Runs the kernels of kernels/hopper_gemm.cu through a libcuda, this simulator's or a GPU's, and prints a line a product:
+/* Runs the kernels of kernels/hopper_gemm.cu through a libcuda, this simulator's or a GPU's, and prints a line a
+ * product:
  *
  *     KERNEL M N K DATA HASH               HASH: FNV-1a, 64 bits, of all bytes of C
  *     NAME: N passed, N failed, 0 skipped  at the end, with --compare
  *
  *     hopper_gemm [--library PATH] [--kernels hopper_gemm.ptx] [--compare FILE] [--only KERNEL] [--k-bytes N]
  *
- * The operands are the same everywhere, so two libraries agree if the lines do: --compare reports those that FILE does not
- * have.  Products of whole numbers are compared with the host's.  Exit: 0, or 1 where
+ * The operands are the same everywhere, so two libraries agree if the lines do: --compare reports those that FILE does
+ * not have.  Products of whole numbers are compared with the host's.  Exit: 0, or 1 where
  * anything differs. */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -38,10 +39,11 @@ struct driver {
     result (*load)(void **, const char *);
     result (*function)(void **, void *, const char *);
     result (*set_attribute)(void *, int, int);
-    result (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+    result (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                     void **);
     result (*error_name)(result, const char **);
-    result (*encode)(tensor_map *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *,
-                     int, int, int, int);
+    result (*encode)(tensor_map *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                     const uint32_t *, int, int, int, int);
 };
 
 static const struct {
@@ -242,11 +244,12 @@ static bool is_right(const struct product *p)
         for (uint32_t j = 0; j < p->n; j++) {
             int sum = 0;
             for (uint32_t k = 0; k < p->k; k++)
-                sum += whole(p->a, (size_t)i * p->k + k, p->kernel->a) * whole(p->b, (size_t)j * p->k + k, p->kernel->b);
+                sum +=
+                    whole(p->a, (size_t)i * p->k + k, p->kernel->a) * whole(p->b, (size_t)j * p->k + k, p->kernel->b);
             const int got = whole_result(p, (size_t)i * p->n + j);
             if (got == sum) continue;
-            fprintf(stderr, "hopper_gemm: %s %u %u %u: C[%u][%u] is %d, not %d\n", p->kernel->name, p->m, p->n, p->k, i, j, got,
-                    sum);
+            fprintf(stderr, "hopper_gemm: %s %u %u %u: C[%u][%u] is %d, not %d\n", p->kernel->name, p->m, p->n, p->k, i,
+                    j, got, sum);
             return false;
         }
     return true;
@@ -282,7 +285,8 @@ static bool one_product(void *module, const struct options *o, const struct kern
                         uint32_t k_bytes, enum data data)
 {
     struct product p = { .kernel = kernel, .m = m, .n = n, .k = k_bytes / (uint32_t)bytes_of(kernel->a), .data = data };
-    p.a_bytes = (size_t)m * k_bytes, p.b_bytes = (size_t)n * k_bytes, p.c_bytes = (size_t)m * n * (kernel->c == HALVES ? 2 : 4);
+    p.a_bytes = (size_t)m * k_bytes, p.b_bytes = (size_t)n * k_bytes,
+    p.c_bytes = (size_t)m * n * (kernel->c == HALVES ? 2 : 4);
     p.a = malloc(p.a_bytes), p.b = malloc(p.b_bytes), p.c = malloc(p.c_bytes);
     if (p.a == NULL || p.b == NULL || p.c == NULL) stop("malloc", "no memory");
     state = m + 1000003u * n + 7919u * k_bytes + (uint64_t)data;
@@ -331,9 +335,11 @@ int main(int argc, char **argv)
         for (size_t j = 0; j < sizeof k_bytes / sizeof k_bytes[0]; j++)
             for (int d = 0; d < DATA_KINDS; d++)
                 if (o.k_bytes == 0 || o.k_bytes == k_bytes[j])
-                    one_product(module, &o, &kernels[i], m, j == 2 ? 256 : 128, k_bytes[j], (enum data)d) ? passed++ : failed++;
+                    one_product(module, &o, &kernels[i], m, j == 2 ? 256 : 128, k_bytes[j], (enum data)d) ? passed++
+                                                                                                          : failed++;
     }
     const char *slash = strrchr(argv[0], '/');
-    if (o.compare != NULL) printf("%s: %u passed, %u failed, 0 skipped\n", slash == NULL ? argv[0] : slash + 1, passed, failed);
+    if (o.compare != NULL)
+        printf("%s: %u passed, %u failed, 0 skipped\n", slash == NULL ? argv[0] : slash + 1, passed, failed);
     return failed == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-/* The kernels of kernels/blackwell_product.cu: every kind of tcgen05.mma, alone and in pairs, A and the scales by every way into
- * tensor memory, against the exact products of their operands.
+/* The kernels of kernels/blackwell_product.cu: every kind of tcgen05.mma, alone and in pairs, A and the scales by every
+ * way into tensor memory, against the exact products of their operands.
  *
  *     test_cudasim_blackwell_kernels [--schedules N] [the options of test.h] */
 #include <stdlib.h>
@@ -53,14 +53,15 @@ struct operand {
 /* By a map of bytes, padded already, or by one of packed elements, which TMA pads. */
 static struct operand operand_of(struct test *t, const struct product *p, bool of_b, int type)
 {
-    const uint32_t rows = of_b ? p->n : p->m, box = of_b ? COLUMNS : ROWS, bits = element_bits(of_b ? p->b_type : p->a_type);
+    const uint32_t rows = of_b ? p->n : p->m, box = of_b ? COLUMNS : ROWS,
+                   bits = element_bits(of_b ? p->b_type : p->a_type);
     const uint32_t pitch = type == MAP_UINT8 ? container_row_bytes(p, of_b) : packed_row_bytes(p, of_b);
     uint8_t *host = malloc((size_t)rows * pitch);
     if (type == MAP_UINT8) product_pack_containers(p, of_b, host, pitch);
     else product_pack(p, of_b, host, pitch);
     struct operand x = { .at = api_buffer(t, host, (size_t)rows * pitch) };
-    x.map =
-        api_matrix_map(t, x.at, type, SWIZZLE_128B, (uint64_t[]){ type == MAP_UINT8 ? pitch : p->k, rows }, pitch, ROW_BYTES, box);
+    x.map = api_matrix_map(t, x.at, type, SWIZZLE_128B, (uint64_t[]){ type == MAP_UINT8 ? pitch : p->k, rows }, pitch,
+                           ROW_BYTES, box);
     x.box_bytes = box * ROW_BYTES * (type == MAP_UINT8 ? 8 : bits) / 8;
     free(host);
     return x;
@@ -80,24 +81,28 @@ static struct operand scales_of(struct test *t, const struct product *p, bool of
 
 /* ---- a product ---- */
 
-static void launch(struct test *t, const struct run *r, const struct product *p, const char *name, bool stored, uint32_t group,
-                   uint32_t k_tiles, void *d)
+static void launch(struct test *t, const struct run *r, const struct product *p, const char *name, bool stored,
+                   uint32_t group, uint32_t k_tiles, void *d)
 {
     const struct api *api = api_get(t);
     struct operand a = operand_of(t, p, false, r->a_map), b = operand_of(t, p, true, r->b_map);
     struct operand sa = scales_of(t, p, false, k_tiles), sb = scales_of(t, p, true, k_tiles);
     const size_t d_bytes = (size_t)p->m * p->n * 4;
     CUdeviceptr to = api_buffer(t, NULL, d_bytes);
-    uint32_t shape = shape_of(r, p->m, p->n), bytes = b.box_bytes + (stored ? 0 : a.box_bytes + sa.box_bytes + sb.box_bytes);
+    uint32_t shape = shape_of(r, p->m, p->n),
+             bytes = b.box_bytes + (stored ? 0 : a.box_bytes + sa.box_bytes + sb.box_bytes);
     int tiles = (int)k_tiles;
-    OK(t, api->launch(api_function(t, CUDASIM_KERNELS "/blackwell_product.ptx", name, SHARED), group, 1, 1, 128, 1, 1, SHARED, NULL,
-                      (void *[]){ &a.map, &b.map, &sa.map, &sb.map, &a.at, &sa.at, &sb.at, &to, &tiles, &shape, &bytes }, NULL));
+    OK(t, api->launch(
+              api_function(t, CUDASIM_KERNELS "/blackwell_product.ptx", name, SHARED), group, 1, 1, 128, 1, 1, SHARED,
+              NULL, (void *[]){ &a.map, &b.map, &sa.map, &sb.map, &a.at, &sa.at, &sb.at, &to, &tiles, &shape, &bytes },
+              NULL));
     OK(t, api->synchronize());
     api_read(t, to, d, d_bytes);
     api_free(t, to), api_free(t, a.at), api_free(t, b.at), api_free(t, sa.at), api_free(t, sb.at);
 }
 
-static void one_product(struct test *t, const struct run *r, bool stored, uint32_t group, uint32_t k_tiles, enum product_data data)
+static void one_product(struct test *t, const struct run *r, bool stored, uint32_t group, uint32_t k_tiles,
+                        enum product_data data)
 {
     static uint32_t d[2 * ROWS * 2 * COLUMNS];
     char name[64];
@@ -132,10 +137,13 @@ static void all_runs(struct test *t, const struct run *runs, int count, uint32_t
     }
 }
 
-#define RUNS(name, ...)                                                                                                            \
-    static const struct run name##_runs[] = { __VA_ARGS__ };                                                                       \
-    static void name(struct test *t) { all_runs(t, name##_runs, sizeof name##_runs / sizeof name##_runs[0], 1); }                  \
-    static void name##_in_pairs(struct test *t) { all_runs(t, name##_runs, sizeof name##_runs / sizeof name##_runs[0], 2); }
+#define RUNS(name, ...) \
+    static const struct run name##_runs[] = { __VA_ARGS__ }; \
+    static void name(struct test *t) { all_runs(t, name##_runs, sizeof name##_runs / sizeof name##_runs[0], 1); } \
+    static void name##_in_pairs(struct test *t) \
+    { \
+        all_runs(t, name##_runs, sizeof name##_runs / sizeof name##_runs[0], 2); \
+    }
 
 #define A_STORED "_a_stored"
 RUNS(f16, { "f16", A_STORED, KIND_F16, E_F16, E_F16, SCALE_NONE, 0, 0, 0, false },

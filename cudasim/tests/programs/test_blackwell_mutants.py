@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every fence, wait, arrive, commit and barrier of Blackwell's kernels is missed when it is taken away, but for bar.warp.sync, which
-has a warp's lanes together before an .aligned barrier (PTX ISA 9.7.13.2): here they come together at that barrier by themselves.
+"""Every fence, wait, arrive, commit and barrier of Blackwell's kernels is missed when it is taken away, but for
+bar.warp.sync, which has a warp's lanes together before an .aligned barrier (PTX ISA 9.7.13.2): here they come together
+at that barrier by themselves.
 
 usage: test_blackwell_mutants.py CUDASIM TESTS KERNELS"""
 import os
@@ -23,7 +24,8 @@ def main():
         command = [cudasim, "mutate", os.path.join(kernels, file), "--entry", entry, "--schedules", "3", "--survivors",
                    "--program", os.path.join(tests, program), "--"] + arguments
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        survivors = [line for line in done.stdout.splitlines() if line.startswith("survives") and "bar.warp.sync" not in line]
+        survivors = [line for line in done.stdout.splitlines() if line.startswith("survives")
+                     and "bar.warp.sync" not in line]
         counts = re.search(r"^(\d+) taken away in turn: \d+ noticed, \d+ survive; (\d+) more", done.stdout, re.M)
         if counts is None or int(counts.group(1)) < least or counts.group(2) != "0" or survivors:
             print("%s: %s\n%s" % (entry, done.stderr[:2000], done.stdout[:4000]))

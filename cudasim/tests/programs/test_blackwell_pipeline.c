@@ -1,5 +1,5 @@
-/* The persistent, warp-specialized kernels of kernels/blackwell_pipeline.cu, alone and in pairs, on shapes that are no multiples of
- * the tile.
+/* The persistent, warp-specialized kernels of kernels/blackwell_pipeline.cu, alone and in pairs, on shapes that are no
+ * multiples of the tile.
  *
  *     test_cudasim_blackwell_pipeline [--kernel NAME] [--schedules N] [the options of test.h]
  *
@@ -26,7 +26,8 @@ struct shape {
 }; /* groups: CTAs, or pairs, of the grid */
 
 static const struct kernel kernels[] = {
-    { "mxfp8", false, 1, 128 },     { "mxfp8_wide", false, 1, 256 }, { "mxfp8_pair", false, 2, 128 },     { "nvfp4", true, 1, 128 },
+    { "mxfp8", false, 1, 128 },     { "mxfp8_wide", false, 1, 256 }, { "mxfp8_pair", false, 2, 128 },
+      { "nvfp4", true, 1, 128 },
     { "nvfp4_wide", true, 1, 256 }, { "nvfp4_pair", true, 2, 128 },  { "nvfp4_pair_wide", true, 2, 256 },
 };
 
@@ -37,7 +38,8 @@ struct operand {
 
 static struct operand operand_of(struct test *t, const struct product *p, bool of_b, uint32_t box)
 {
-    const uint32_t rows = of_b ? p->n : p->m, pitch = packed_row_bytes(p, of_b), scale_bytes = scale_block_bytes(p, of_b);
+    const uint32_t rows = of_b ? p->n : p->m, pitch = packed_row_bytes(p, of_b),
+                   scale_bytes = scale_block_bytes(p, of_b);
     const uint32_t scale_rows = p->kind == KIND_MXF4NVF4 ? 8 : 2; /* a stage's scales of 128 rows */
     struct operand x;
     uint8_t *host = malloc((size_t)rows * pitch), *scales = malloc(scale_bytes);
@@ -45,8 +47,8 @@ static struct operand operand_of(struct test *t, const struct product *p, bool o
     product_pack_scales(p, of_b, scales);
     x.at = api_buffer(t, host, (size_t)rows * pitch), x.scales = api_buffer(t, scales, scale_bytes);
     x.map = api_matrix_map(t, x.at, MAP_UINT8, SWIZZLE_128B, (uint64_t[]){ pitch, rows }, pitch, ROW_BYTES, box);
-    x.scale_map =
-        api_matrix_map(t, x.scales, MAP_UINT8, SWIZZLE_NONE, (uint64_t[]){ 256, scale_bytes / 256 }, 256, 256, scale_rows);
+    x.scale_map = api_matrix_map(t, x.scales, MAP_UINT8, SWIZZLE_NONE, (uint64_t[]){ 256, scale_bytes / 256 }, 256, 256,
+                                 scale_rows);
     free(host), free(scales);
     return x;
 }
@@ -77,7 +79,8 @@ static double run(struct test *t, const struct kernel *kernel, const struct prod
     const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     api_read(t, d, host, d_bytes + 2 * GUARD);
     bool untouched = true;
-    for (size_t i = 0; i < GUARD; i++) untouched = untouched && host[i] == GUARD_BYTE && host[GUARD + d_bytes + i] == GUARD_BYTE;
+    for (size_t i = 0; i < GUARD; i++)
+        untouched = untouched && host[i] == GUARD_BYTE && host[GUARD + d_bytes + i] == GUARD_BYTE;
     CHECK(t, untouched);
     product_check(t, p, OUTPUT_F32, host + GUARD, p->n);
     free(host);

@@ -1,5 +1,5 @@
-/* Block-scaled kernels that nvcc compiled for sm_120a, run through libcudasim.so: bitwise where every sum is exact, within the
- * bound of the model elsewhere. */
+/* Block-scaled kernels that nvcc compiled for sm_120a, run through libcudasim.so: bitwise where every sum is exact,
+ * within the bound of the model elsewhere. */
 #include "tests/reference/block_scaled_reference.h"
 #include "tests/support/kernel_api.h"
 #include "tests/reference/tensor_reference.h"
@@ -59,7 +59,8 @@ static void fill(struct test *t, struct operand *o, int rows, enum tensor_format
     }
 }
 
-static struct block_matrix matrix_of(const struct operand *o, enum tensor_scale_format scale, int block, uint8_t *codes, int k)
+static struct block_matrix matrix_of(const struct operand *o, enum tensor_scale_format scale, int block, uint8_t *codes,
+                                     int k)
 {
     const struct block_matrix m = { .format = o->format,
                                     .scale = scale,
@@ -137,7 +138,8 @@ static void sums_are_within_the_bound(struct test *t)
 static double plain_sum(const struct operand *a, int i, const struct operand *b, int j, int k)
 {
     double sum = 0;
-    for (int e = 0; e < k; e++) sum += reference_value(a->format, a->code[i][e]) * reference_value(b->format, b->code[j][e]);
+    for (int e = 0; e < k; e++)
+        sum += reference_value(a->format, a->code[i][e]) * reference_value(b->format, b->code[j][e]);
     return sum;
 }
 
@@ -155,7 +157,8 @@ static void f16_sums_are_exact(struct test *t)
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
             if (reference_value(TENSOR_F16, got[i][j]) != plain_sum(&a, i, &b, j, k))
-                FAIL(t, "c[%d][%d] is %g, not %g", i, j, reference_value(TENSOR_F16, got[i][j]), plain_sum(&a, i, &b, j, k));
+                FAIL(t, "c[%d][%d] is %g, not %g", i, j, reference_value(TENSOR_F16, got[i][j]),
+                     plain_sum(&a, i, &b, j, k));
 }
 
 static void bytes_are_transposed(struct test *t)

@@ -1,5 +1,5 @@
-/* Kernels that nvcc compiled for sm_100a, whose clusters take over others, run through libcudasim.so under 20 schedules that must
- * agree: every tile is worked on once. */
+/* Kernels that nvcc compiled for sm_100a, whose clusters take over others, run through libcudasim.so under 20 schedules
+ * that must agree: every tile is worked on once. */
 #include "tests/support/kernel_api.h"
 
 #include <stdlib.h>

@@ -14,8 +14,8 @@ static CUfunction function(struct test *t, const char *name)
     return f;
 }
 
-static void launch(struct test *t, const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned shared,
-                   void **parameters)
+static void launch(struct test *t, const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by,
+                   unsigned shared, void **parameters)
 {
     const struct api *api = api_get(t);
     OK(t, api->launch(function(t, name), gx, gy, 1, bx, by, 1, shared, NULL, parameters, NULL));
@@ -77,8 +77,8 @@ static void calls(struct test *t)
     launch(t, "calls", 1, 1, N, 1, 0, (void *[]){ &p, &dout });
     api_read(t, dout, got, sizeof got);
     for (int i = 0; i < N; i++) {
-        int v = fibonacci(i % 9) + ((i & 1) != 0 ? 2 * (i % 7) : fibonacci(i % 7)) + ((i * 5) & 15) * i + p.a + (int)p.b +
-                p.c[i % 20] + table[i & 3];
+        int v = fibonacci(i % 9) + ((i & 1) != 0 ? 2 * (i % 7) : fibonacci(i % 7)) + ((i * 5) & 15) * i + p.a + (int)p.b
+                + p.c[i % 20] + table[i & 3];
         const int choices[] = { v + 1, v * 3, v - 7, v ^ 0x55, -v, v * 4 };
         CHECK(t, got[i] == choices[i % 6]);
     }
@@ -116,7 +116,8 @@ static void halves(struct test *t)
     launch(t, "halves", 1, 1, N, 1, 0, (void *[]){ &din, &dout, &n });
     api_read(t, dout, got, sizeof got);
     for (int i = 0; i < N; i++) {
-        const float square = in[i] * in[i];                                         /* at most 13 bits: bf16 rounds it */
+        const float square = in[i] * in[i];                                         /* at most 13 bits: bf16 rounds
+                                                                                       it */
         uint32_t bits;
         memcpy(&bits, &square, sizeof bits);
         bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;

@@ -1,4 +1,5 @@
-/* Matrix kernels that nvcc compiled, run through libcudasim.so.  The operands are small integers: every sum is exact. */
+/* Matrix kernels that nvcc compiled, run through libcudasim.so.  The operands are small integers: every sum is
+ * exact. */
 #include <stdlib.h>
 
 #include "tests/support/kernel_api.h"
@@ -40,7 +41,8 @@ static void bf16_by_ldmatrix_and_mma(struct test *t)
         a[i / K][i % K] = (int)rnd_between(t, -100, 100), ha[i / K][i % K] = bf16_of(a[i / K][i % K]);
     for (int i = 0; i < COLUMNS * K; i++)
         b[i / K][i % K] = (int)rnd_between(t, -100, 100), hb[i / K][i % K] = bf16_of(b[i / K][i % K]);
-    CUdeviceptr da = api_buffer(t, ha, sizeof ha), db = api_buffer(t, hb, sizeof hb), dc = api_buffer(t, NULL, sizeof got);
+    CUdeviceptr da = api_buffer(t, ha, sizeof ha), db = api_buffer(t, hb, sizeof hb),
+                dc = api_buffer(t, NULL, sizeof got);
     launch(t, "product_bf16", 1, 1, 128, (void *[]){ &k, &da, &db, &dc });
     api_read(t, dc, got, sizeof got);
     for (int i = 0; i < ROWS; i++)

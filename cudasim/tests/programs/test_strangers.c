@@ -1,6 +1,6 @@
-/* Kernels that nobody of this project wrote: Triton's and Gluon's block-scaled products for sm_100a, PTX files that lie beside the
- * project (../shared/ptx), not in it.  Each runs under many schedules with all checks on, on shapes that are no multiples of the
- * tile where the kernel clips, and D's surroundings must stay as they were.
+/* Kernels that nobody of this project wrote: Triton's and Gluon's block-scaled products for sm_100a, PTX files that lie
+ * beside the project (../shared/ptx), not in it.  Each runs under many schedules with all checks on, on shapes that are
+ * no multiples of the tile where the kernel clips, and D's surroundings must stay as they were.
  *
  *     test_cudasim_strangers [--ptx FOLDER] [--schedules N] [the options of test.h] */
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static char *slurp(FILE *file)
 }
 
 /* The module with one statement in the place of another of the same length. */
-static CUfunction mended_function(struct test *t, const char *path, const char *entry, uint32_t shared, const char *wrong,
-                                  const char *right)
+static CUfunction mended_function(struct test *t, const char *path, const char *entry, uint32_t shared,
+                                  const char *wrong, const char *right)
 {
     const struct api *api = api_get(t);
     CUmodule module = NULL;
@@ -127,7 +127,8 @@ struct shape {
 
 /* Runs `launch` on each shape, of whole numbers, and the first shape with wide data too. */
 static void all_products(struct test *t, struct product p, CUfunction f, const struct shape *shapes, int count,
-                         void (*launch)(struct test *t, CUfunction f, const struct product *p, struct buffers *x, uint32_t grid),
+                         void (*launch)(struct test *t, CUfunction f, const struct product *p, struct buffers *x,
+                                        uint32_t grid),
                          bool scales_in_blocks, enum product_output output)
 {
     for (int i = 0; i < count && t->failures == 0; i++)
@@ -161,14 +162,16 @@ static const struct shape triton_shapes[] = { { 128, 128, 128, 0 }, { 256, 128, 
 
 static void triton_mxfp8(struct test *t)
 {
-    const struct product p = { .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0, .block = 32 };
+    const struct product p = { .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0,
+                               .block = 32 };
     CUfunction f = function_of(t, TRITON_FILE, "k10", triton_shared = 33280);
     if (f != NULL) all_products(t, p, f, triton_shapes, SHAPES(triton_shapes), launch_triton, false, OUTPUT_F32);
 }
 
 static void triton_nvfp4(struct test *t)
 {
-    const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_UE4M3, .block = 16 };
+    const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_UE4M3,
+                               .block = 16 };
     CUfunction f = function_of(t, "triton_sm100_e2m1_e2m1_block16.ptx", "k10", triton_shared = 17408);
     if (f != NULL) all_products(t, p, f, triton_shapes, SHAPES(triton_shapes), launch_triton, false, OUTPUT_F32);
 }
@@ -179,13 +182,14 @@ struct scales {
     uint64_t blocks, tiles;
 }; /* of 4 scales along K, of 128 rows */
 
-static struct api_map scale_map(struct test *t, CUdeviceptr at, struct scales s, uint32_t box_blocks, uint32_t box_tiles)
+static struct api_map scale_map(struct test *t, CUdeviceptr at, struct scales s, uint32_t box_blocks,
+                                uint32_t box_tiles)
 {
     struct api_map map = { .bytes = { 0 } };
-    OK(t, api_get(t)->encode_tiled(&map, MAP_UINT8, 5, (void *)(uintptr_t)at, (uint64_t[]){ 256, 2, s.blocks, s.tiles, 1 },
-                                   (uint64_t[]){ 256, 512, 512 * s.blocks, 512 * s.blocks * s.tiles },
-                                   (uint32_t[]){ 256, 2, box_blocks, box_tiles, 1 }, (uint32_t[]){ 1, 1, 1, 1, 1 }, 0, SWIZZLE_NONE,
-                                   0, 0));
+    OK(t, api_get(t)->encode_tiled(
+              &map, MAP_UINT8, 5, (void *)(uintptr_t)at, (uint64_t[]){ 256, 2, s.blocks, s.tiles, 1 },
+              (uint64_t[]){ 256, 512, 512 * s.blocks, 512 * s.blocks * s.tiles },
+              (uint32_t[]){ 256, 2, box_blocks, box_tiles, 1 }, (uint32_t[]){ 1, 1, 1, 1, 1 }, 0, SWIZZLE_NONE, 0, 0));
     return map;
 }
 
@@ -207,14 +211,17 @@ static void add_tensor(struct gluon *g, int i, int rank, const uint64_t *shape)
     for (int d = 0; d < rank; d++) g->parameter[g->count++] = &g->stride[i][d];
 }
 
-static void fill_gluon(struct test *t, struct gluon *g, const struct product *p, const struct buffers *x, uint32_t scale_blocks)
+static void fill_gluon(struct test *t, struct gluon *g, const struct product *p, const struct buffers *x,
+                       uint32_t scale_blocks)
 {
-    const uint64_t row_a = packed_row_bytes(p, false), row_b = packed_row_bytes(p, true), along = (p->k / p->block + 3) / 4;
+    const uint64_t row_a = packed_row_bytes(p, false), row_b = packed_row_bytes(p, true),
+                   along = (p->k / p->block + 3) / 4;
     const struct scales a = { along, (p->m + 127) / 128 }, b = { along, (p->n + 127) / 128 };
     memset(g, 0, sizeof *g);
     g->map[0] = api_matrix_map(t, x->a, MAP_UINT8, SWIZZLE_128B, (uint64_t[]){ row_a, p->m }, row_a, 128, 128);
     g->map[1] = api_matrix_map(t, x->b, MAP_UINT8, SWIZZLE_128B, (uint64_t[]){ row_b, p->n }, row_b, 128, 256);
-    g->map[2] = api_matrix_map(t, x->d + GUARD, MAP_FLOAT16, SWIZZLE_128B, (uint64_t[]){ p->n, p->m }, 2 * (uint64_t)p->n, 64, 128);
+    g->map[2] = api_matrix_map(t, x->d + GUARD, MAP_FLOAT16, SWIZZLE_128B, (uint64_t[]){ p->n, p->m },
+                               2 * (uint64_t)p->n, 64, 128);
     g->map[3] = scale_map(t, x->sa, a, scale_blocks, 1);
     g->map[4] = scale_map(t, x->sb, b, scale_blocks, 2);
     add_tensor(g, 0, 2, (uint64_t[]){ p->m, row_a });
@@ -247,22 +254,24 @@ static const struct product copy_product = {
     .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0, .block = 32
 };
 
-/* The compiler formed the column of the second block of B's scales with `or` in the place of `add`; its bit is set already, so both
- * blocks are copied to the first one's columns, and the others are never written.  That statement mended, the kernel is right. */
+/* The compiler formed the column of the second block of B's scales with `or` in the place of `add`; its bit is set
+ * already, so both blocks are copied to the first one's columns, and the others are never written.  That statement
+ * mended, the kernel is right. */
 static void gluon_copy_mxfp8_mended(struct test *t)
 {
     static const struct shape shapes[] = { { 128, 256, 128, 0 }, { 72, 264, 256, 0 }, { 200, 136, 384, 0 } };
     char path[1024];
     if (!is_here(t, COPY_FILE, path, sizeof path)) return;
-    CUfunction f =
-        mended_function(t, path, "mma_scaled_tcgen05_copy_kernel", 65536, "or.b32 \t%r37, %r29, 4;", "add.u32\t%r37, %r29, 4;");
+    CUfunction f = mended_function(t, path, "mma_scaled_tcgen05_copy_kernel", 65536, "or.b32 \t%r37, %r29, 4;",
+                                   "add.u32\t%r37, %r29, 4;");
     if (f != NULL) all_products(t, copy_product, f, shapes, SHAPES(shapes), launch_copy, true, OUTPUT_F16);
 }
 
 static void gluon_warp_specialized_nvfp4(struct test *t)
 {
     static const struct shape shapes[] = { { 128, 256, 256, 1 }, { 72, 264, 512, 1 }, { 200, 136, 768, 2 } };
-    const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_UE4M3, .block = 16 };
+    const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_UE4M3,
+                               .block = 16 };
     CUfunction f = function_of(t, "gluon_sm100_ws_nvfp4_nvfp4.ptx", "mma_scaled_warp_specialized_kernel", 231516);
     if (f != NULL) all_products(t, p, f, shapes, SHAPES(shapes), launch_persistent, true, OUTPUT_F16);
 }
@@ -323,7 +332,8 @@ static void gluon_lacks_fences_behind_reads(struct test *t)
 
 static void one_triton(struct test *t)
 {
-    const struct product p = { .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0, .block = 32 };
+    const struct product p = { .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0,
+                               .block = 32 };
     setenv("CUDASIM_TENSOR_FENCES", "always", 1);
     CUfunction f = function_of(t, TRITON_FILE, "k10", triton_shared = 33280);
     if (f != NULL) all_products(t, p, f, triton_shapes, 1, launch_triton, false, OUTPUT_F32);
@@ -343,7 +353,8 @@ static void triton_lacks_fences(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(gluon_copy_mxfp8_is_reported), TEST(gluon_lacks_fences_behind_reads), /* first: before the driver is initialised */
+        TEST(gluon_copy_mxfp8_is_reported), TEST(gluon_lacks_fences_behind_reads), /* first: before the driver is
+                                                                                      initialised */
         TEST(triton_lacks_fences),          TEST(triton_mxfp8), TEST(triton_nvfp4), TEST(gluon_copy_mxfp8_mended),
         TEST(gluon_warp_specialized_nvfp4),
     };
@@ -353,6 +364,7 @@ int main(int argc, char **argv)
         else argv[kept++] = argv[i];
     }
     kept = api_begin(kept, argv, "sm_100a");
-    setenv("CUDASIM_READ_FENCES", "never", 1); /* compilers' kernels have none, and use what they read before they release it */
+    setenv("CUDASIM_READ_FENCES", "never", 1); /* compilers' kernels have none, and use what they read before they
+                                                  release it */
     return TEST_MAIN(kept, argv, cases);
 }

@@ -6,9 +6,9 @@
 
 enum { TILE = 32, ROWS = 75, COLUMNS = 140, FLOAT32 = 7 };
 
-typedef CUresult encode_tiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *stride,
-                              const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle, int promotion,
-                              int fill);
+typedef CUresult encode_tiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim,
+                              const uint64_t *stride, const uint32_t *box, const uint32_t *element_stride,
+                              int interleave, int swizzle, int promotion, int fill);
 struct map {
     _Alignas(64) uint8_t bytes[128];
 };
@@ -30,8 +30,8 @@ static struct map tiles_of(struct test *t, CUdeviceptr address, uint64_t columns
     encode_tiled *encode;
     void *library = dlopen(CUDASIM_LIBRARY, RTLD_NOW | RTLD_LOCAL), *found = dlsym(library, "cuTensorMapEncodeTiled");
     memcpy(&encode, &found, sizeof encode);
-    OK(t, encode(&map, FLOAT32, 2, (void *)(uintptr_t)address, (uint64_t[]){ columns, rows }, &stride, (uint32_t[]){ TILE, TILE },
-                 (uint32_t[]){ 1, 1 }, 0, SWIZZLE_128B, 0, 0));
+    OK(t, encode(&map, FLOAT32, 2, (void *)(uintptr_t)address, (uint64_t[]){ columns, rows }, &stride,
+                 (uint32_t[]){ TILE, TILE }, (uint32_t[]){ 1, 1 }, 0, SWIZZLE_128B, 0, 0));
     return map;
 }
 

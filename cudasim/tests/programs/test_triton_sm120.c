@@ -1,6 +1,6 @@
-/* A block-scaled product that Triton compiled for sm_120a, tl.dot_scaled of e2m1 by e2m1 with a scale of ue8m0 for 32 elements:
- * right within the bound of the model, bitwise where sums are exact, under 100 schedules with all checks.  The PTX lies in the
- * folder ptx/ of CUDASIM_SHARED, beside the project; without it the tests are skipped. */
+/* A block-scaled product that Triton compiled for sm_120a, tl.dot_scaled of e2m1 by e2m1 with a scale of ue8m0 for 32
+ * elements: right within the bound of the model, bitwise where sums are exact, under 100 schedules with all checks.
+ * The PTX lies in the folder ptx/ of CUDASIM_SHARED, beside the project; without it the tests are skipped. */
 #include "tests/reference/block_scaled_reference.h"
 #include "tests/support/harness.h"
 #include "machine/core/global_memory.h"

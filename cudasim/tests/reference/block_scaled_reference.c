@@ -39,13 +39,15 @@ static double scale_power(enum tensor_scale_format format, double x)
     return ldexp(1, format == TENSOR_UE4M3 && e - 1 < -6 ? -6 : e - 1);
 }
 
-struct block_sum block_dot(const struct block_matrix *a, size_t i, const struct block_matrix *b, size_t j, size_t length)
+struct block_sum block_dot(const struct block_matrix *a, size_t i, const struct block_matrix *b, size_t j,
+                           size_t length)
 {
     struct block_sum s = { 0, 0, 0 };
     for (size_t k = 0; k < length; k++) {
         const long double product = (long double)block_value(a, i, k) * (long double)block_value(b, j, k);
         const double scales = scale_power(a->scale, scale_of(a, i, k)) * scale_power(b->scale, scale_of(b, j, k));
-        const int ea = reference_exponent(a->format, block_code(a, i, k)), eb = reference_exponent(b->format, block_code(b, j, k));
+        const int ea = reference_exponent(a->format, block_code(a, i, k)),
+                  eb = reference_exponent(b->format, block_code(b, j, k));
         const double aligned = a->format == TENSOR_E2M1 && b->format == TENSOR_E2M1 ? scales : 0;
         const double alone = ea == REFERENCE_ZERO || eb == REFERENCE_ZERO ? 0 : ldexp(scales, ea + eb);
         s.sum += product;
@@ -58,7 +60,8 @@ struct block_sum block_dot(const struct block_matrix *a, size_t i, const struct 
 double block_bound(const struct block_sum *s, size_t instructions, size_t each, int fraction_bits)
 {
     const double largest = fmax(s->alignment, (double)s->magnitude);
-    return (double)instructions * ((double)(each + 1) * ldexp(largest, -fraction_bits) + ldexp((double)s->magnitude, -23));
+    return (double)instructions
+           * ((double)(each + 1) * ldexp(largest, -fraction_bits) + ldexp((double)s->magnitude, -23));
 }
 
 /* ---- one instruction ---- */
@@ -121,7 +124,8 @@ static double fused(const struct term *term, int count, int fraction_bits, int l
     int largest = least;
     for (int i = 0; i < count; i++) largest = term[i].exponent > largest ? term[i].exponent : largest;
     double sum = 0;
-    for (int i = 0; i < count; i++) sum += trunc(ldexp(term[i].significand, fraction_bits + term[i].exponent - largest));
+    for (int i = 0; i < count; i++)
+        sum += trunc(ldexp(term[i].significand, fraction_bits + term[i].exponent - largest));
     return ldexp(sum, largest - fraction_bits);
 }
 
@@ -154,8 +158,8 @@ uint32_t block_model_fp4(const uint32_t *a, const uint32_t *b, enum tensor_scale
     return f32_cut(fused(term, length / GROUP + 1, 35, -126));
 }
 
-uint32_t block_model_bytes(enum tensor_format fa, const uint32_t *a, enum tensor_format fb, const uint32_t *b, uint32_t sa,
-                           uint32_t sb, int length, bool half, uint32_t c)
+uint32_t block_model_bytes(enum tensor_format fa, const uint32_t *a, enum tensor_format fb, const uint32_t *b,
+                           uint32_t sa, uint32_t sb, int length, bool half, uint32_t c)
 {
     enum { MOST = 128, FAR = -10000 };
     struct term term[MOST + 1];

@@ -20,7 +20,8 @@ static bool is_integer(enum element type) { return type == E_S8 || type == E_U8;
 
 static double float_value(const struct format *f, uint32_t code)
 {
-    const uint32_t exponent = code >> f->mantissa & ((1u << f->exponent) - 1), mantissa = code & ((1u << f->mantissa) - 1);
+    const uint32_t exponent = code >> f->mantissa & ((1u << f->exponent) - 1),
+                   mantissa = code & ((1u << f->mantissa) - 1);
     const double sign = (code >> (f->bits - 1) & 1) != 0 ? -1 : 1, scale = ldexp(1, -f->mantissa);
     if (exponent == 0) return sign * ldexp(mantissa * scale, 1 - f->bias);
     return sign * ldexp(1 + mantissa * scale, (int)exponent - f->bias);
@@ -59,7 +60,8 @@ static uint32_t whole_code(enum element type, int value)
 {
     if (is_integer(type)) return (uint32_t)value & 0xff;
     const struct format *f = &formats[type];
-    const uint32_t sign = value < 0 ? 1u << (f->bits - 1) : 0, size = (uint32_t)abs(value), one = (uint32_t)f->bias << f->mantissa;
+    const uint32_t sign = value < 0 ? 1u << (f->bits - 1) : 0, size = (uint32_t)abs(value),
+                   one = (uint32_t)f->bias << f->mantissa;
     if (size == 0) return sign;
     return sign | (one + ((size >> 1) << f->mantissa) + (size == 3 ? 1u << (f->mantissa - 1) : 0));
 }
@@ -81,7 +83,8 @@ static uint32_t wide_code(struct test *t, enum element type)
 static uint8_t scale_code(struct test *t, const struct product *p)
 {
     static const uint8_t whole_ue4m3[] = { 0x38, 0x40, 0x44, 0x48 }; /* 1, 2, 3, 4 */
-    if (p->data == DATA_WHOLE) return p->scale == SCALE_E8M0 ? (uint8_t)rnd_between(t, 127, 129) : whole_ue4m3[rnd_below(t, 4)];
+    if (p->data == DATA_WHOLE)
+        return p->scale == SCALE_E8M0 ? (uint8_t)rnd_between(t, 127, 129) : whole_ue4m3[rnd_below(t, 4)];
     /* small enough for D in f16 */
     return p->scale == SCALE_E8M0 ? (uint8_t)rnd_between(t, 112, 122) : (uint8_t)rnd_between(t, 1, 0x48);
 }
@@ -91,7 +94,8 @@ static uint32_t *make_codes(struct test *t, const struct product *p, enum elemen
     uint32_t *codes = malloc((size_t)rows * p->k * sizeof *codes);
     if (codes == NULL) abort();
     for (size_t i = 0; i < (size_t)rows * p->k; i++)
-        codes[i] = p->data == DATA_WHOLE && !is_integer(type) ? whole_code(type, (int)rnd_between(t, -3, 3)) : wide_code(t, type);
+        codes[i] = p->data == DATA_WHOLE && !is_integer(type) ? whole_code(type, (int)rnd_between(t, -3, 3))
+                                                              : wide_code(t, type);
     return codes;
 }
 
@@ -129,7 +133,8 @@ void product_pack(const struct product *p, bool of_b, uint8_t *to, uint32_t pitc
         for (uint32_t k = 0; k < p->k; k++) {
             const uint64_t shifted = (uint64_t)codes[(size_t)i * p->k + k] << k * bits % 8;
             uint8_t *at = to + (size_t)i * pitch + k * bits / 8;
-            for (uint32_t byte = 0; byte < (k * bits % 8 + bits + 7) / 8; byte++) at[byte] |= (uint8_t)(shifted >> 8 * byte);
+            for (uint32_t byte = 0; byte < (k * bits % 8 + bits + 7) / 8; byte++)
+                at[byte] |= (uint8_t)(shifted >> 8 * byte);
         }
 }
 
@@ -138,7 +143,10 @@ static bool has_padding(const struct product *p, bool of_b)
     return (p->kind == KIND_F8F6F4 || p->kind == KIND_MXF8F6F4) && element_bits(of_b ? p->b_type : p->a_type) < 8;
 }
 
-uint32_t container_row_bytes(const struct product *p, bool of_b) { return has_padding(p, of_b) ? p->k : packed_row_bytes(p, of_b); }
+uint32_t container_row_bytes(const struct product *p, bool of_b)
+{
+    return has_padding(p, of_b) ? p->k : packed_row_bytes(p, of_b);
+}
 
 void product_pack_containers(const struct product *p, bool of_b, uint8_t *to, uint32_t pitch)
 {
@@ -153,7 +161,8 @@ void product_pack_containers(const struct product *p, bool of_b, uint8_t *to, ui
     product_pack(p, of_b, packed, row);
     memset(to, 0xa5, (size_t)rows * pitch);
     for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t k = 0; k < p->k / 16; k++) memcpy(to + (size_t)i * pitch + 16 * k, packed + (size_t)i * row + unit * k, unit);
+        for (uint32_t k = 0; k < p->k / 16; k++)
+            memcpy(to + (size_t)i * pitch + 16 * k, packed + (size_t)i * row + unit * k, unit);
     free(packed);
 }
 
@@ -169,7 +178,8 @@ void product_pack_scales(const struct product *p, bool of_b, uint8_t *to)
     memset(to, 0, scale_block_bytes(p, of_b));
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t s = 0; s < count; s++)
-            to[(size_t)512 * (r / 128 * along + s / 4) + r % 32 * 16 + r % 128 / 32 * 4 + s % 4] = codes[(size_t)r * count + s];
+            to[(size_t)512 * (r / 128 * along + s / 4) + r % 32 * 16 + r % 128 / 32 * 4 + s % 4] =
+                codes[(size_t)r * count + s];
 }
 
 /* ---- what D must be ---- */
@@ -185,8 +195,8 @@ static struct panel panel_of(const struct product *p, enum element type, const u
 {
     const struct format *f = &formats[type];
     const size_t count = (size_t)rows * p->k, blocks = p->block == 0 ? 1 : (size_t)rows * (p->k / p->block);
-    struct panel x = { malloc(count * sizeof *x.value), malloc(blocks * sizeof *x.scale), malloc(count * sizeof *x.exponent),
-                       malloc(blocks * sizeof *x.scale_exponent) };
+    struct panel x = { malloc(count * sizeof *x.value), malloc(blocks * sizeof *x.scale),
+                       malloc(count * sizeof *x.exponent), malloc(blocks * sizeof *x.scale_exponent) };
     if (x.value == NULL || x.scale == NULL || x.exponent == NULL || x.scale_exponent == NULL) abort();
     for (size_t i = 0; i < count; i++)
         x.value[i] = element_value(type, codes[i]), x.exponent[i] = model_exponent(x.value[i], 1 - f->bias);
@@ -199,10 +209,14 @@ static void panel_free(struct panel *x) { free(x->value), free(x->scale), free(x
 
 static bool is_fp4(enum kind kind) { return kind == KIND_MXF4 || kind == KIND_MXF4NVF4; }
 
-static uint32_t instruction_k(enum kind kind) { return kind == KIND_TF32 ? 8 : kind == KIND_F16 ? 16 : is_fp4(kind) ? 64 : 32; }
+static uint32_t instruction_k(enum kind kind)
+{
+    return kind == KIND_TF32 ? 8 : kind == KIND_F16 ? 16 : is_fp4(kind) ? 64 : 32;
+}
 
 /* The exact sum (to the 53 bits of a double, far below the bound) and how far D may lie from it. */
-static double exact(const struct product *p, const struct panel *a, uint32_t i, const struct panel *b, uint32_t j, double *bound)
+static double exact(const struct product *p, const struct panel *a, uint32_t i, const struct panel *b, uint32_t j,
+                    double *bound)
 {
     const uint32_t step = instruction_k(p->kind), blocks = p->block == 0 ? 0 : p->k / p->block;
     const int fraction = is_fp4(p->kind) ? 35 : 25, terms = is_fp4(p->kind) ? 5 : (int)step + 1;
@@ -222,15 +236,18 @@ static double exact(const struct product *p, const struct panel *a, uint32_t i, 
             if (e > top) top = e;
         }
         *bound += terms * ldexp(1, top - fraction);
-        *bound += (fabs(sum) + *bound) * 0x1p-23 + 0x1p-149; /* toward zero: less than a unit in the last place of f32 */
+        *bound += (fabs(sum) + *bound) * 0x1p-23 + 0x1p-149; /* toward zero: less than a unit in the last place of
+                                                                f32 */
     }
     return sum;
 }
 
-static int64_t exact_integer(const struct product *p, const struct panel *a, uint32_t i, const struct panel *b, uint32_t j)
+static int64_t exact_integer(const struct product *p, const struct panel *a, uint32_t i, const struct panel *b,
+                             uint32_t j)
 {
     int64_t sum = 0;
-    for (uint32_t k = 0; k < p->k; k++) sum += (int64_t)a->value[(size_t)i * p->k + k] * (int64_t)b->value[(size_t)j * p->k + k];
+    for (uint32_t k = 0; k < p->k; k++)
+        sum += (int64_t)a->value[(size_t)i * p->k + k] * (int64_t)b->value[(size_t)j * p->k + k];
     return sum;
 }
 
@@ -254,8 +271,8 @@ static double output_at(enum product_output output, const void *d, size_t at)
     return (h & 0x7c00) == 0x7c00 ? (double)NAN : float_value(&formats[E_F16], h);
 }
 
-static void check_one(struct test *t, const struct product *p, enum product_output output, double got, double want, double bound,
-                      uint32_t i, uint32_t j)
+static void check_one(struct test *t, const struct product *p, enum product_output output, double got, double want,
+                      double bound, uint32_t i, uint32_t j)
 {
     if (p->data == DATA_WHOLE || output == OUTPUT_S32) {
         if (output == OUTPUT_F16) want = to_f16(want);
@@ -276,7 +293,8 @@ void product_check(struct test *t, const struct product *p, enum product_output 
     for (uint32_t i = 0; i < p->m; i++)
         for (uint32_t j = 0; j < p->n; j++) {
             double bound = 0;
-            const double want = output == OUTPUT_S32 ? (double)exact_integer(p, &a, i, &b, j) : exact(p, &a, i, &b, j, &bound);
+            const double want =
+                output == OUTPUT_S32 ? (double)exact_integer(p, &a, i, &b, j) : exact(p, &a, i, &b, j, &bound);
             check_one(t, p, output, output_at(output, d, (size_t)i * pitch + j), want, bound, i, j);
         }
     panel_free(&a), panel_free(&b);

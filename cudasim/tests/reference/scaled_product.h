@@ -1,7 +1,7 @@
-/* Products D[m][n] = sum over k of A[m][k] B[n][k], with block scales or without, for tests of whole kernels: operands in the forms
- * that kernels take, and what D must be.  Operands of whole numbers have exact sums, so D is compared bit by bit; others are
- * compared with the exact sum within the bound of the published model of tcgen05.mma: each term of an instruction is cut below a
- * fixed number of bits, the sum is rounded toward zero. */
+/* Products D[m][n] = sum over k of A[m][k] B[n][k], with block scales or without, for tests of whole kernels: operands
+ * in the forms that kernels take, and what D must be.  Operands of whole numbers have exact sums, so D is compared bit
+ * by bit; others are compared with the exact sum within the bound of the published model of tcgen05.mma: each term of
+ * an instruction is cut below a fixed number of bits, the sum is rounded toward zero. */
 #ifndef CUDASIM_TESTS_REFERENCE_SCALED_PRODUCT_H
 #define CUDASIM_TESTS_REFERENCE_SCALED_PRODUCT_H
 
@@ -31,14 +31,16 @@ double element_value(enum element type, uint32_t code);
 void product_make(struct test *t, struct product *p);
 void product_free(struct product *p);
 
-/* Row-major bytes of an operand, packed (4 bits: even elements low).  Rows of `pitch` bytes, at least the packed row. */
+/* Row-major bytes of an operand, packed (4 bits: even elements low).  Rows of `pitch` bytes, at least the packed
+ * row. */
 uint32_t packed_row_bytes(const struct product *p, bool of_b);
 void product_pack(const struct product *p, bool of_b, uint8_t *to, uint32_t pitch);
-/* As the kinds f8f6f4 and mxf8f6f4 take elements of less than 8 bits: 16 of them packed at the start of 16 bytes, the rest is never
- * looked at.  Other types: as product_pack. */
+/* As the kinds f8f6f4 and mxf8f6f4 take elements of less than 8 bits: 16 of them packed at the start of 16 bytes, the
+ * rest is never looked at.  Other types: as product_pack. */
 uint32_t container_row_bytes(const struct product *p, bool of_b);
 void product_pack_containers(const struct product *p, bool of_b, uint8_t *to, uint32_t pitch);
-/* Scales in blocks of 128 rows x 4 scales: row r, scale s of a block at (r % 32) * 16 + r / 32 * 4 + s; blocks along K first. */
+/* Scales in blocks of 128 rows x 4 scales: row r, scale s of a block at (r % 32) * 16 + r / 32 * 4 + s; blocks along K
+ * first. */
 uint32_t scale_block_bytes(const struct product *p, bool of_b);
 void product_pack_scales(const struct product *p, bool of_b, uint8_t *to);
 

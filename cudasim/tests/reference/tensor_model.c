@@ -2,13 +2,15 @@
 
 #include <string.h>
 
-/* CUtensorMapDataType: u8 u16 u32 s32 u64 s64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz, then the three of less than a byte. */
+/* CUtensorMapDataType: u8 u16 u32 s32 u64 s64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz, then the three of less than a
+ * byte. */
 enum { TYPE_TF32 = 11, TYPE_TF32_FTZ = 12, TYPE_U4_PACKED = 13, TYPE_U4_PADDED = 14, TYPE_U6_PADDED = 15 };
 static const uint8_t bits_of[16] = { 8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6 };
 
 uint32_t model_bits(uint32_t type) { return bits_of[type]; }
 
-/* Which 16-byte chunk of 128 bytes of data lies at each place of 128 bytes of shared memory, by row: tables of PTX ISA 5.5.7. */
+/* Which 16-byte chunk of 128 bytes of data lies at each place of 128 bytes of shared memory, by row: tables of PTX ISA
+ * 5.5.7. */
 static const char *const pattern[7][8] = {
     { "01234567", "01234567", "01234567", "01234567", "01234567", "01234567", "01234567", "01234567" },
     { "01234567", "10325476", "01234567", "10325476", "01234567", "10325476", "01234567", "10325476" },
@@ -133,8 +135,8 @@ uint64_t model_copy(uint32_t operation, uint32_t type, uint64_t old, uint64_t va
 }
 
 /* Dimension 0 is clipped at the next multiple of 16 bytes behind the tensor's edge. */
-void model_store(const struct tensor_case *c, uint8_t *global, const uint8_t *shared, uint32_t base, model_combine *combine,
-                 uint32_t operation)
+void model_store(const struct tensor_case *c, uint8_t *global, const uint8_t *shared, uint32_t base,
+                 model_combine *combine, uint32_t operation)
 {
     const uint32_t width = bits_of[c->type];
     for (uint32_t row = 0; row < rows(c); row++)

@@ -1,5 +1,5 @@
-/* What a tensor copy does, element by element, from the formulas of PTX ISA 5.5 and the driver's manual; independent of the
- * simulator. */
+/* What a tensor copy does, element by element, from the formulas of PTX ISA 5.5 and the driver's manual; independent of
+ * the simulator. */
 #ifndef CUDASIM_TESTS_REFERENCE_TENSOR_MODEL_H
 #define CUDASIM_TESTS_REFERENCE_TENSOR_MODEL_H
 
@@ -27,7 +27,7 @@ void model_load(const struct tensor_case *c, const uint8_t *global, uint8_t *sha
 /* What happens to each element of the box that is stored; old and value have model_bits bits. */
 typedef uint64_t model_combine(uint32_t operation, uint32_t type, uint64_t old, uint64_t value);
 uint64_t model_copy(uint32_t operation, uint32_t type, uint64_t old, uint64_t value);
-void model_store(const struct tensor_case *c, uint8_t *global, const uint8_t *shared, uint32_t base, model_combine *combine,
-                 uint32_t operation);
+void model_store(const struct tensor_case *c, uint8_t *global, const uint8_t *shared, uint32_t base,
+                 model_combine *combine, uint32_t operation);
 
 #endif

@@ -56,10 +56,12 @@ static struct wide wide_product(double a, double b)
     return x;
 }
 
-static const struct { int exponent, fraction, bias, low; char kind; } layout[] = {
-    [TENSOR_F16] = { 5, 10, 15, 0, 'i' }, [TENSOR_BF16] = { 8, 7, 127, 0, 'i' }, [TENSOR_TF32] = { 8, 10, 127, 13, 'i' },
-    [TENSOR_E5M2] = { 5, 2, 15, 0, 'i' }, [TENSOR_E4M3] = { 4, 3, 7, 0, 'n' },   [TENSOR_E3M2] = { 3, 2, 3, 0, 'f' },
-    [TENSOR_E2M3] = { 2, 3, 1, 0, 'f' },  [TENSOR_E2M1] = { 2, 1, 1, 0, 'f' },
+static const struct { int exponent, fraction, bias, low; char kind;
+} layout[] = {
+    [TENSOR_F16] = { 5, 10, 15, 0, 'i' },    [TENSOR_BF16] = { 8, 7, 127, 0, 'i' },
+    [TENSOR_TF32] = { 8, 10, 127, 13, 'i' }, [TENSOR_E5M2] = { 5, 2, 15, 0, 'i' },
+    [TENSOR_E4M3] = { 4, 3, 7, 0, 'n' },     [TENSOR_E3M2] = { 3, 2, 3, 0, 'f' },
+    [TENSOR_E2M3] = { 2, 3, 1, 0, 'f' },     [TENSOR_E2M1] = { 2, 1, 1, 0, 'f' },
 };
 
 static void split(enum tensor_format format, uint32_t code, int *sign, int *exponent, int *fraction)
@@ -114,7 +116,8 @@ static uint32_t infinity(enum tensor_output output, bool negative)
 static uint32_t round_wide(enum tensor_output output, struct wide x)
 {
     const bool half = output == TENSOR_TO_F16, negative = wide_bit(&x, 32 * WORDS - 1);
-    const int stored = half ? 10 : 23, fraction = output == TENSOR_TO_F32_E8M13 ? 13 : stored, least = half ? -14 : -126;
+    const int stored = half ? 10 : 23, fraction = output == TENSOR_TO_F32_E8M13 ? 13 : stored,
+              least = half ? -14 : -126;
     if (negative) wide_negate(&x);
     const int top = wide_top(&x);
     if (top < 0) return 0;
@@ -131,8 +134,8 @@ static uint32_t round_wide(enum tensor_output output, struct wide x)
     return code | (uint32_t)negative << (half ? 15 : 31);
 }
 
-static uint32_t reference_step(const struct reference_model *model, enum tensor_format fa, const uint32_t *a, enum tensor_format fb,
-                               const uint32_t *b, int length, uint32_t c)
+static uint32_t reference_step(const struct reference_model *model, enum tensor_format fa, const uint32_t *a,
+                               enum tensor_format fb, const uint32_t *b, int length, uint32_t c)
 {
     int largest, e;
     const double cv = c_value(model->output, c, &largest);
@@ -178,8 +181,8 @@ static uint32_t late_sum(enum tensor_output output, uint32_t c, uint32_t d)
     return round_wide(output, sum);
 }
 
-uint32_t reference_dot(const struct reference_model *model, enum tensor_format fa, const uint32_t *a, enum tensor_format fb,
-                       const uint32_t *b, int length, uint32_t c)
+uint32_t reference_dot(const struct reference_model *model, enum tensor_format fa, const uint32_t *a,
+                       enum tensor_format fb, const uint32_t *b, int length, uint32_t c)
 {
     uint32_t d = model->late_add ? 0 : c;
     for (int k = 0; k < length; k += model->group)

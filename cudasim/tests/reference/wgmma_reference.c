@@ -86,9 +86,10 @@ static uint32_t pack(enum result d, int128 value, int32_t scale, uint32_t mantis
     return (negative ? sign : 0) | (normal ? (uint32_t)(exponent - least + 1) : 0) << width | fraction;
 }
 
-/* All products of the instruction and the old accumulator, aligned to the largest exponent and cut; 13 fraction bits for 8-bit
- * types, else 25 (MMA-Sim, arXiv 2511.10909). */
-static uint32_t real_dot(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b, uint32_t c_code)
+/* All products of the instruction and the old accumulator, aligned to the largest exponent and cut; 13 fraction bits
+ * for 8-bit types, else 25 (MMA-Sim, arXiv 2511.10909). */
+static uint32_t real_dot(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b,
+                         uint32_t c_code)
 {
     const bool small = element_bits(s->a) == 8;
     const int32_t fraction = small ? 13 : 25;
@@ -97,13 +98,15 @@ static uint32_t real_dot(const struct shape *s, const uint32_t *a, const uint32_
     int32_t largest = c.exponent > -126 ? c.exponent : -126;
     for (uint32_t i = 0; i < s->a_k; i++) {
         const struct real x = element_of(s->a, a[i], s->negate_a), y = element_of(s->b, b[column[i]], s->negate_b);
-        const bool x_zero = x.significand == 0 && !x.infinite && !x.nan, y_zero = y.significand == 0 && !y.infinite && !y.nan;
+        const bool x_zero = x.significand == 0 && !x.infinite && !x.nan,
+                   y_zero = y.significand == 0 && !y.infinite && !y.nan;
         nan |= x.nan || y.nan || (x.infinite && y_zero) || (y.infinite && x_zero);
         if (x.infinite || y.infinite) plus |= x.negative == y.negative, minus |= x.negative != y.negative;
         if (x.exponent + y.exponent > largest) largest = x.exponent + y.exponent;
     }
     if (nan || (plus && minus)) return s->d == R_F16 ? 0x7fff : 0x7fffffff;
-    if (plus || minus) return (s->d == R_F16 ? 0x7c00u : 0x7f800000u) | (minus ? (s->d == R_F16 ? 0x8000u : 0x80000000u) : 0);
+    if (plus || minus)
+        return (s->d == R_F16 ? 0x7c00u : 0x7f800000u) | (minus ? (s->d == R_F16 ? 0x8000u : 0x80000000u) : 0);
     int128 sum = 0;
     for (uint32_t i = 0; i <= s->a_k; i++) {
         struct real x = c, y = { .significand = 1 };
@@ -118,25 +121,29 @@ static uint32_t real_dot(const struct shape *s, const uint32_t *a, const uint32_
     return pack(s->d, sum, largest - fraction, s->d == R_F16 ? 10 : small ? 13 : 23);
 }
 
-static uint32_t integer_dot(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b, uint32_t c)
+static uint32_t integer_dot(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b,
+                            uint32_t c)
 {
     int64_t sum = (int32_t)c;
     for (uint32_t i = 0; i < s->a_k; i++) {
         if (s->a == E_B1) sum += __builtin_popcount(a[i] & b[i]);
-        else sum += (s->a == E_S8 ? (int8_t)a[i] : (int32_t)a[i]) * (s->b == E_S8 ? (int8_t)b[column[i]] : (int32_t)b[column[i]]);
+        else
+            sum += (s->a == E_S8 ? (int8_t)a[i] : (int32_t)a[i])
+                   * (s->b == E_S8 ? (int8_t)b[column[i]] : (int32_t)b[column[i]]);
     }
     if (s->saturate && sum > INT32_MAX) sum = INT32_MAX;
     if (s->saturate && sum < INT32_MIN) sum = INT32_MIN;
     return (uint32_t)(uint64_t)sum;
 }
 
-void reference_product(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b, bool accumulate,
-                       uint32_t *d)
+void reference_product(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b,
+                       bool accumulate, uint32_t *d)
 {
     for (uint32_t i = 0; i < 64; i++)
         for (uint32_t j = 0; j < s->n; j++) {
             uint32_t *to = &d[i * s->n + j];
-            const uint32_t c = accumulate ? *to : 0, *row = a + i * s->a_k, *where = column + i * s->a_k, *other = b + j * s->k;
+            const uint32_t c = accumulate ? *to : 0, *row = a + i * s->a_k, *where = column + i * s->a_k,
+                           *other = b + j * s->k;
             *to = s->d == R_S32 ? integer_dot(s, row, where, other, c) : real_dot(s, row, where, other, c);
         }
 }
@@ -149,13 +156,15 @@ uint32_t place(const struct placement *p, uint32_t bits, uint32_t row, uint32_t 
     uint32_t bytes;
     if (!p->mn_major) {
         /* ((8,m),(T,2k)) : ((T,SBO),(1,LBO)) without a swizzle, ((W*T,SBO),(1,T)) with one */
-        bytes = row % 8 * W * T * size + row / 8 * p->stride + k % T * size + k / T * (p->swizzle == 0 ? p->leading : 16);
+        bytes =
+            row % 8 * W * T * size + row / 8 * p->stride + k % T * size + k / T * (p->swizzle == 0 ? p->leading : 16);
     } else if (p->swizzle == 0) {
         /* ((T,1,m),(8,k)) : ((1,T,SBO),(1T,LBO)) */
         bytes = row % T * size + row / T * p->stride + k % 8 * T * size + k / 8 * p->leading;
     } else {
         /* ((T,W,m),(8,k)) : ((1,T,LBO),(W*T,SBO)) */
-        bytes = row % T * size + row / T % W * T * size + row / (T * W) * p->leading + k % 8 * W * T * size + k / 8 * p->stride;
+        bytes = row % T * size + row / T % W * T * size + row / (T * W) * p->leading + k % 8 * W * T * size
+                + k / 8 * p->stride;
     }
     const uint32_t address = p->start + bytes, from_pattern = address - p->pattern;
     /* Swizzle<B,4,3>: bits 4.. of the address are exchanged by bits 7.. */
@@ -184,5 +193,6 @@ struct holder holder_of_d(enum result d, uint32_t row, uint32_t n)
 {
     const uint32_t thread = row / 16 * 32 + row % 8 * 4 + n % 8 / 2;
     const uint32_t index = n / 8 * 4 + row / 8 % 2 * 2 + n % 2;
-    return (struct holder){ .thread = thread, .index = d == R_F16 ? index / 2 : index, .shift = d == R_F16 ? index % 2 * 16 : 0 };
+    return (struct holder){ .thread = thread, .index = d == R_F16 ? index / 2 : index,
+                            .shift = d == R_F16 ? index % 2 * 16 : 0 };
 }

@@ -1,5 +1,5 @@
-/* What a wgmma must give, computed on the host from the manual's formulas and the published models alone: it shares no code with
- * the simulator.  Matrices are arrays of codes; D's elements are 32-bit words (f16: in the low half). */
+/* What a wgmma must give, computed on the host from the manual's formulas and the published models alone: it shares no
+ * code with the simulator.  Matrices are arrays of codes; D's elements are 32-bit words (f16: in the low half). */
 #ifndef CUDASIM_TESTS_REFERENCE_WGMMA_REFERENCE_H
 #define CUDASIM_TESTS_REFERENCE_WGMMA_REFERENCE_H
 
@@ -18,9 +18,10 @@ struct shape {
     bool saturate, negate_a, negate_b;
 };
 
-/* d[64][n] = a * b (+ d).  a: [64][a_k], b: [n][k] (by columns of B); column[64][a_k]: where A's elements stand in k. */
-void reference_product(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b, bool accumulate,
-                       uint32_t *d);
+/* d[64][n] = a * b (+ d).  a: [64][a_k], b: [n][k] (by columns of B); column[64][a_k]: where A's elements stand in
+ * k. */
+void reference_product(const struct shape *s, const uint32_t *a, const uint32_t *column, const uint32_t *b,
+                       bool accumulate, uint32_t *d);
 
 /* ---- where an element lies in shared memory ---- */
 

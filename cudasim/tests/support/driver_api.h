@@ -15,7 +15,8 @@ void driver_begin(struct test *t);
 /* After a fault: the primary context anew. */
 void driver_reset(struct test *t);
 
-/* DRIVER_CALLS(LIST): a pointer of its name for each X(name, (parameters)) of the list, and a function that finds them all. */
+/* DRIVER_CALLS(LIST): a pointer of its name for each X(name, (parameters)) of the list, and a function that finds them
+ * all. */
 #define DRIVER_POINTER(name, parameters) static CUresult (*name) parameters;
 #define DRIVER_FIND(name, parameters) found = driver_symbol(t, #name), memcpy(&name, &found, sizeof found);
 #define DRIVER_CALLS(LIST) \

@@ -5,12 +5,12 @@
 
 #include <stdlib.h>
 
-static const char
-    head[] = ".address_size 64\n"
-             ".visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)\n{\n"
-             ".reg .b32 %r<64>; .reg .b64 %rd<64>; .reg .b16 %rs<64>; .reg .f32 %f<64>; .reg .f64 %fd<64>; .reg .pred %p<16>; .reg "
-             ".b128 %q<8>;\n"
-             "ld.param.u64 %rd60, [p0]; ld.param.u64 %rd61, [p1]; ld.param.u64 %rd62, [p2]; ld.param.u64 %rd63, [p3];\n";
+static const char head[] =
+    ".address_size 64\n"
+    ".visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)\n{\n"
+    ".reg .b32 %r<64>; .reg .b64 %rd<64>; .reg .b16 %rs<64>; .reg .f32 %f<64>; .reg .f64 %fd<64>; "
+    ".reg .pred %p<16>; .reg .b128 %q<8>;\n"
+    "ld.param.u64 %rd60, [p0]; ld.param.u64 %rd61, [p1]; ld.param.u64 %rd62, [p2]; ld.param.u64 %rd63, [p3];\n";
 
 static char *whole_module(const char *device, const char *text)
 {
@@ -75,14 +75,15 @@ void sim_read(struct sim *sim, uint64_t address, void *bytes, size_t size)
     memcpy(bytes, host, size);
 }
 
-bool sim_run(struct sim *sim, const char *entry, uint32_t grid, uint32_t block, uint32_t shared, const uint64_t *parameters,
-             int count)
+bool sim_run(struct sim *sim, const char *entry, uint32_t grid, uint32_t block, uint32_t shared,
+             const uint64_t *parameters, int count)
 {
     uint8_t buffer[4096] = { 0 };
     const struct function *f = ptx_function(sim->module, entry);
     if (f == NULL || f->parameter_bytes > sizeof buffer || count > (int)f->parameter_count) abort();
     for (int i = 0; i < count; i++)
-        memcpy(buffer + f->parameters[i]->offset, &parameters[i], f->parameters[i]->bytes > 8 ? 8 : f->parameters[i]->bytes);
+        memcpy(buffer + f->parameters[i]->offset, &parameters[i],
+               f->parameters[i]->bytes > 8 ? 8 : f->parameters[i]->bytes);
     const struct launch launch = { .image = &sim->image,
                                    .function = f,
                                    .grid = { grid, 1, 1 },
@@ -93,8 +94,8 @@ bool sim_run(struct sim *sim, const char *entry, uint32_t grid, uint32_t block, 
     return machine_run(&sim->machine, &launch, &sim->report);
 }
 
-void sim_launch(struct test *t, struct sim *sim, const char *entry, uint32_t grid, uint32_t block, const uint64_t *parameters,
-                int count)
+void sim_launch(struct test *t, struct sim *sim, const char *entry, uint32_t grid, uint32_t block,
+                const uint64_t *parameters, int count)
 {
     if (!sim_run(sim, entry, grid, block, 0, parameters, count)) FAIL(t, "%s", sim->report.text);
 }

@@ -32,9 +32,9 @@ uint64_t sim_buffer(struct sim *sim, const void *bytes, size_t size);
 void sim_read(struct sim *sim, uint64_t address, void *bytes, size_t size);
 
 /* True if it ran without a report.  sim_launch fails the test where there is one. */
-bool sim_run(struct sim *sim, const char *entry, uint32_t grid, uint32_t block, uint32_t shared, const uint64_t *parameters,
-             int count);
-void sim_launch(struct test *t, struct sim *sim, const char *entry, uint32_t grid, uint32_t block, const uint64_t *parameters,
-                int count);
+bool sim_run(struct sim *sim, const char *entry, uint32_t grid, uint32_t block, uint32_t shared,
+             const uint64_t *parameters, int count);
+void sim_launch(struct test *t, struct sim *sim, const char *entry, uint32_t grid, uint32_t block,
+                const uint64_t *parameters, int count);
 
 #endif

@@ -62,19 +62,22 @@ CUdeviceptr api_buffer(struct test *t, const void *bytes, size_t size)
     return pointer;
 }
 
-void api_read(struct test *t, CUdeviceptr from, void *bytes, size_t size) { OK(t, api_get(t)->to_host(bytes, from, size)); }
+void api_read(struct test *t, CUdeviceptr from, void *bytes, size_t size)
+{
+    OK(t, api_get(t)->to_host(bytes, from, size));
+}
 
 void api_free(struct test *t, CUdeviceptr buffer)
 {
     if (buffer != 0) OK(t, api_get(t)->mem_free(buffer));
 }
 
-struct api_map api_matrix_map(struct test *t, CUdeviceptr at, int type, int swizzle, const uint64_t extent[2], uint64_t pitch,
-                              uint32_t box_columns, uint32_t box_rows)
+struct api_map api_matrix_map(struct test *t, CUdeviceptr at, int type, int swizzle, const uint64_t extent[2],
+                              uint64_t pitch, uint32_t box_columns, uint32_t box_rows)
 {
     struct api_map map = { .bytes = { 0 } };
-    OK(t, api_get(t)->encode_tiled(&map, type, 2, (void *)(uintptr_t)at, extent, &pitch, (uint32_t[]){ box_columns, box_rows },
-                                   (uint32_t[]){ 1, 1 }, 0, swizzle, 0, 0));
+    OK(t, api_get(t)->encode_tiled(&map, type, 2, (void *)(uintptr_t)at, extent, &pitch,
+                                   (uint32_t[]){ box_columns, box_rows }, (uint32_t[]){ 1, 1 }, 0, swizzle, 0, 0));
     return map;
 }
 

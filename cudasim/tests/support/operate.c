@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 static const char before[] =
-    ".version 9.0\n.target %s\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3, "
-    ".param .u32 n)\n{\n"
-    ".reg .b32 %%r<20>; .reg .b64 %%rd<20>; .reg .b16 %%rs<10>; .reg .f32 %%f<10>; .reg .f64 %%fd<10>; .reg .pred %%p<12>;\n"
-    "mov.u32 %%r10, %%ctaid.x; mov.u32 %%r11, %%ntid.x; mov.u32 %%r12, %%tid.x; mad.lo.u32 %%r13, %%r10, %%r11, %%r12;\n"
+    ".version 9.0\n.target %s\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, "
+    ".param .u64 p3, .param .u32 n)\n{\n"
+    ".reg .b32 %%r<20>; .reg .b64 %%rd<20>; .reg .b16 %%rs<10>; .reg .f32 %%f<10>; .reg .f64 %%fd<10>; "
+    ".reg .pred %%p<12>;\n"
+    "mov.u32 %%r10, %%ctaid.x; mov.u32 %%r11, %%ntid.x; mov.u32 %%r12, %%tid.x; "
+    "mad.lo.u32 %%r13, %%r10, %%r11, %%r12;\n"
     "ld.param.u32 %%r14, [n]; setp.ge.u32 %%p10, %%r13, %%r14; @%%p10 ret; mul.wide.u32 %%rd10, %%r13, 8;\n"
     "ld.param.u64 %%rd11, [p0]; add.u64 %%rd11, %%rd11, %%rd10; ld.global.u64 %%rd1, [%%rd11];\n"
     "ld.param.u64 %%rd12, [p1]; add.u64 %%rd12, %%rd12, %%rd10; ld.global.u64 %%rd2, [%%rd12];\n"
@@ -17,7 +19,8 @@ static const char before[] =
     "ld.global.f32 %%f1, [%%rd11]; ld.global.f32 %%f2, [%%rd12]; ld.global.f32 %%f3, [%%rd13];\n"
     "ld.global.f64 %%fd1, [%%rd11]; ld.global.f64 %%fd2, [%%rd12]; ld.global.f64 %%fd3, [%%rd13];\n"
     "and.b32 %%r15, %%r1, 1; setp.ne.u32 %%p1, %%r15, 0; and.b32 %%r15, %%r2, 1; setp.ne.u32 %%p2, %%r15, 0;\n"
-    "and.b32 %%r15, %%r3, 1; setp.ne.u32 %%p3, %%r15, 0; mov.u64 %%rd15, 0; st.global.u64 [%%rd14], %%rd15;\n%s\n%s\nret;\n}\n";
+    "and.b32 %%r15, %%r3, 1; setp.ne.u32 %%p3, %%r15, 0; mov.u64 %%rd15, 0; st.global.u64 [%%rd14], %%rd15;\n%s\n%s\n"
+    "ret;\n}\n";
 
 static const char *store(char kind)
 {
@@ -36,8 +39,8 @@ static void compare(struct test *t, const struct operation *o, const struct oper
     for (int i = 0, shown = 0; i < in->count && shown < 3; i++) {
         const uint64_t want = o->want(in->a[i], in->b[i], in->c[i]);
         if (got[i] == want) continue;
-        FAIL(t, "%s of %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 " gives %#" PRIx64 ", not %#" PRIx64, o->text, in->a[i], in->b[i],
-             in->c[i], got[i], want);
+        FAIL(t, "%s of %#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 " gives %#" PRIx64 ", not %#" PRIx64, o->text, in->a[i],
+             in->b[i], in->c[i], got[i], want);
         shown++;
     }
 }
@@ -53,8 +56,9 @@ void operate(struct test *t, const char *device, const struct operation *o, cons
 #pragma GCC diagnostic pop
     if (!sim_open(t, &sim, device, text)) return;
     const size_t bytes = (size_t)in->count * 8;
-    const uint64_t parameters[] = { sim_buffer(&sim, in->a, bytes), sim_buffer(&sim, in->b, bytes), sim_buffer(&sim, in->c, bytes),
-                                    sim_buffer(&sim, NULL, bytes), (uint64_t)in->count };
+    const uint64_t parameters[] = { sim_buffer(&sim, in->a, bytes), sim_buffer(&sim, in->b, bytes),
+                                    sim_buffer(&sim, in->c, bytes), sim_buffer(&sim, NULL, bytes),
+                                    (uint64_t)in->count };
     sim_launch(t, &sim, "k", ((uint32_t)in->count + BLOCK - 1) / BLOCK, BLOCK, parameters, 5);
     uint64_t *got = malloc(bytes);
     if (got == NULL) abort();
@@ -133,9 +137,11 @@ int boundary_floats(struct test *t, uint32_t width, uint64_t *a, uint64_t *b, ui
                    one = ((UINT64_C(1) << (exponent - 1)) - 1) << mantissa;
     uint64_t values[40];
     int n = 0;
-    const uint64_t base[] = { 0,       1,         2,          ones,           ones + 1, ones + 2, 2 * (ones + 1), one - 1,
-                              one,     one + 1,   one + ones, one + ones + 1, one / 2,  top - 1,  top - ones - 1, top,
-                              top | 1, top | ones };
+    const uint64_t base[] = {
+        0,       1,         2,          ones,           ones + 1, ones + 2, 2 * (ones + 1), one - 1,
+        one,     one + 1,   one + ones, one + ones + 1, one / 2,  top - 1,  top - ones - 1, top,
+        top | 1, top | ones
+    };
     for (size_t i = 0; i < sizeof base / sizeof base[0]; i++) {
         values[n++] = base[i];
         values[n++] = base[i] | UINT64_C(1) << (width - 1);

@@ -44,7 +44,8 @@ static void check_misuse(struct test *t, const char *device, const char *before,
         if (!sim_open(t, &sim, device, text)) break;
         use_schedule(&sim, s);
         const uint64_t in = sim_buffer(&sim, numbers, BUFFER_BYTES), out = sim_buffer(&sim, NULL, BUFFER_BYTES);
-        const uint64_t parameters[4] = { make == NULL ? 0 : make(&sim, in), make == NULL ? 0 : make(&sim, out), in, out };
+        const uint64_t parameters[4] = { make == NULL ? 0 : make(&sim, in), make == NULL ? 0 : make(&sim, out), in,
+                                         out };
         const bool ran = run_cluster(&sim, m->ctas, m->block, 0, parameters, 4);
         if (ran && always) FAIL(t, "%s\nschedule %d: no report", text, (int)s);
         if (!ran) {
@@ -55,7 +56,8 @@ static void check_misuse(struct test *t, const char *device, const char *before,
         }
         sim_close(&sim);
     }
-    if (!found && m->words != NULL) FAIL(t, "%s\nwanted %s \"%s\", got no report", text, report_code_name(code), m->words);
+    if (!found && m->words != NULL)
+        FAIL(t, "%s\nwanted %s \"%s\", got no report", text, report_code_name(code), m->words);
     free(text), free(numbers);
 }
 

@@ -7,7 +7,10 @@
 #include "tests/reference/block_scaled_reference.h"
 #include "tests/reference/tensor_reference.h"
 
-static bool is_fp4(const struct mma_case *c) { return c->form.kind == TCGEN05_MXF4 || c->form.kind == TCGEN05_MXF4NVF4; }
+static bool is_fp4(const struct mma_case *c)
+{
+    return c->form.kind == TCGEN05_MXF4 || c->form.kind == TCGEN05_MXF4NVF4;
+}
 static uint32_t container(const struct mma_case *c)
 {
     switch (c->form.kind) {
@@ -111,7 +114,8 @@ static uint32_t draw_old(struct test *t, const struct mma_case *c, bool whole)
 }
 
 /* A matrix of rows x k in the bytes from `from` on. */
-static void draw_matrix(struct test *t, const struct mma_case *c, struct case_matrix *m, uint32_t from, uint32_t rows, uint32_t k)
+static void draw_matrix(struct test *t, const struct mma_case *c, struct case_matrix *m, uint32_t from, uint32_t rows,
+                        uint32_t k)
 {
     static const uint32_t modes[] = { 0, 2, 4, 6 };
     const uint32_t bits = container(c), row_bytes = k * bits / 8;
@@ -142,7 +146,8 @@ static void draw_zero_columns(struct test *t, struct mma_case *c)
         c->zero_mask |= (uint64_t)dropped << 8 * i | (uint64_t)first << (32 + i);
         bool zero = first == 1;
         uint32_t run = 0;
-        for (uint32_t n = 0; n < dropped + each; n++) {                          /* runs of zeroed and of used columns */
+        for (uint32_t n = 0; n < dropped + each; n++) {                          /* runs of zeroed and of used
+                                                                                    columns */
             if (n >= dropped) c->zero[i * each + n - dropped] = zero && (c->zero_mask >> 39 & 1) != 0;
             if (++run == (zero ? zeros : used)) zero = !zero, run = 0;
         }
@@ -164,7 +169,9 @@ void case_draw(struct test *t, struct mma_case *c, bool whole)
     c->ue4m3 = c->form.block == 16 && rnd(t) % 3 != 0;
     c->accumulate = rnd(t) % 4 != 0;
     c->selector = c->form.sparse && c->form.kind <= TCGEN05_F16 ? below(t, 2) : 0;
-    c->down = plain && c->form.kind <= TCGEN05_F16 && !c->form.weight_stationary && rnd(t) % 3 == 0 ? below(t, whole ? 2 : 12) : 0;
+    c->down = plain && c->form.kind <= TCGEN05_F16 && !c->form.weight_stationary && rnd(t) % 3 == 0
+                  ? below(t, whole ? 2 : 12)
+                  : 0;
     c->sfa_id = scales == 1 ? below(t, 4) : scales == 2 ? 2 * below(t, 2) : 0;
     c->sfb_id = scales == 1 ? below(t, 4) : scales == 2 ? 2 * below(t, 2) : 0;
     const uint32_t half_lane = c->form.ctas == 1 && c->m == 64 && !c->form.weight_stationary ? 16 * below(t, 2) : 0;
@@ -212,25 +219,28 @@ static uint32_t type_code(const struct mma_case *c, enum tensor_format f, bool i
 uint32_t case_descriptor(const struct mma_case *c)
 {
     const uint32_t types = type_code(c, c->fa, c->signed_a) << 7 | type_code(c, c->fb, c->signed_b) << 10;
-    const uint32_t common = (uint32_t)c->form.sparse << 2 | types | (uint32_t)c->negate_a << 13 | (uint32_t)c->negate_b << 14 |
-                            (uint32_t)c->at_a.mn_major << 15 | (uint32_t)c->at_b.mn_major << 16 | c->n / 8 << 17;
-    if (c->form.block != 0) return common | c->sfb_id << 4 | (uint32_t)!c->ue4m3 << 23 | c->m / 128 << 27 | c->sfa_id << 29;
+    const uint32_t common = (uint32_t)c->form.sparse << 2 | types | (uint32_t)c->negate_a << 13
+                            | (uint32_t)c->negate_b << 14 | (uint32_t)c->at_a.mn_major << 15
+                            | (uint32_t)c->at_b.mn_major << 16 | c->n / 8 << 17;
+    if (c->form.block != 0)
+        return common | c->sfb_id << 4 | (uint32_t)!c->ue4m3 << 23 | c->m / 128 << 27 | c->sfa_id << 29;
     const uint32_t d = c->form.kind == TCGEN05_I8 ? 2 : c->half ? 0 : 1;
     return common | c->selector | (uint32_t)c->saturate << 3 | d << 4 | c->m / 16 << 24;
 }
 
 uint64_t case_matrix_descriptor(const struct case_matrix *m)
 {
-    return (uint64_t)m->start >> 4 | (uint64_t)(m->leading >> 4) << 16 | (uint64_t)(m->stride >> 4) << 32 | UINT64_C(1) << 46 |
-           (uint64_t)m->mode << 61;
+    return (uint64_t)m->start >> 4 | (uint64_t)(m->leading >> 4) << 16 | (uint64_t)(m->stride >> 4) << 32
+           | UINT64_C(1) << 46 | (uint64_t)m->mode << 61;
 }
 
 void case_statement(const struct mma_case *c, char *text, size_t size)
 {
     const struct tcgen05_form *f = &c->form;
-    const char *const block = f->block == 0 ? "" : f->kind == TCGEN05_MXF8F6F4 || f->kind == TCGEN05_MXF4 ? ".block_scale"
-                              : f->block == 16                                                     ? ".block_scale.block16"
-                                                                                                   : ".block_scale.block32";
+    const char *const block = f->block == 0                                            ? ""
+                              : f->kind == TCGEN05_MXF8F6F4 || f->kind == TCGEN05_MXF4 ? ".block_scale"
+                              : f->block == 16                                         ? ".block_scale.block16"
+                                                                                       : ".block_scale.block32";
     char tail[80] = "";
     if (c->zero_mask != UINT64_MAX) snprintf(tail, sizeof tail, ", %%rd22");
     else if (c->down != 0) snprintf(tail, sizeof tail, ", %u", c->down);
@@ -256,10 +266,16 @@ static void put_bits(uint8_t *bytes, uint32_t bit, uint32_t width, uint32_t valu
 /* Byte address of the 16-byte chunk that holds byte `major` of line `minor`. */
 static uint32_t chunk_address(const struct case_matrix *m, uint32_t minor, uint32_t major)
 {
-    const uint32_t span = m->mode == 0 ? 16 : m->mode == 6 ? 32 : m->mode == 4 ? 64 : 128, pattern = m->mode == 1 ? 4 : 8;
-    const uint32_t further = major / span, groups = minor / pattern, inside = minor % pattern * span + major % span / 16 * 16;
+    const uint32_t span = m->mode == 0   ? 16
+                          : m->mode == 6 ? 32
+                          : m->mode == 4 ? 64
+                                         : 128,
+                   pattern = m->mode == 1 ? 4 : 8;
+    const uint32_t further = major / span, groups = minor / pattern,
+                   inside = minor % pattern * span + major % span / 16 * 16;
     const bool swapped = m->mode == 0 && m->mn_major;
-    uint32_t at = m->start + inside + further * (swapped ? m->stride : m->leading) + groups * (swapped ? m->leading : m->stride);
+    uint32_t at =
+        m->start + inside + further * (swapped ? m->stride : m->leading) + groups * (swapped ? m->leading : m->stride);
     if (m->mode == 6) at ^= (at >> 7 & 1) << 4;
     if (m->mode == 4) at ^= (at >> 7 & 3) << 4;
     if (m->mode == 2) at ^= (at >> 7 & 7) << 4;
@@ -268,8 +284,8 @@ static uint32_t chunk_address(const struct case_matrix *m, uint32_t minor, uint3
 }
 
 /* Elements in containers; those narrower than a byte are packed into the first bytes of each 16. */
-static void place_element(const struct mma_case *c, const struct case_matrix *m, uint32_t width, uint8_t *shared, uint32_t row,
-                          uint32_t k, uint32_t code)
+static void place_element(const struct mma_case *c, const struct case_matrix *m, uint32_t width, uint8_t *shared,
+                          uint32_t row, uint32_t k, uint32_t code)
 {
     const uint32_t bits = container(c), major = m->mn_major ? row : k, minor = m->mn_major ? k : row, per = 128 / bits;
     put_bits(shared + chunk_address(m, minor, major * bits / 8 / 16 * 16), major % per * width, width, code);
@@ -300,12 +316,14 @@ static void place_cells_of_a(const struct mma_case *c, uint32_t cta, uint32_t *c
                          c->a[cta * rows_of(c) + row][e] << up);
 }
 
-static void place_scales(const struct mma_case *c, uint32_t *cells, uint32_t at, uint32_t id, uint32_t rows, uint32_t (*scale)[4])
+static void place_scales(const struct mma_case *c, uint32_t *cells, uint32_t at, uint32_t id, uint32_t rows,
+                         uint32_t (*scale)[4])
 {
     const uint32_t count = container(c) == 8 ? 1 : 64 / c->form.block;
     for (uint32_t row = 0; row < rows; row++)
         for (uint32_t q = 0; q < 4; q++)
-            for (uint32_t s = 0; s < count; s++) put_cell(cells, row % 32 + 32 * q, at + row / 32, 8 * (id + s), 8, scale[row][s]);
+            for (uint32_t s = 0; s < count; s++)
+                put_cell(cells, row % 32 + 32 * q, at + row / 32, 8 * (id + s), 8, scale[row][s]);
 }
 
 static void place_metadata(const struct mma_case *c, uint32_t cta, uint32_t *cells)
@@ -356,7 +374,8 @@ void case_d_place(const struct mma_case *c, uint32_t i, uint32_t j, uint32_t *ct
     const uint32_t first = c->d & 0xffff;
     *cta = 0, *lane = i, *column = first + j;                                      /* D */
     if (c->form.ctas == 2 && c->m == 256) *cta = i / 128, *lane = i % 128;          /* A */
-    else if (c->form.ctas == 2) *cta = i / 64, *lane = i % 64 + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2); /* B */
+    else if (c->form.ctas == 2)
+        *cta = i / 64, *lane = i % 64 + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2); /* B */
     else if (c->m == 64 && c->form.weight_stationary)
         *lane = i + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2);     /* E */
     else if (c->m == 64) *lane = i / 16 * 32 + i % 16 + (c->d >> 16);               /* F */
@@ -372,7 +391,10 @@ static bool is_disabled(const struct mma_case *c, uint32_t i, uint32_t j)
     return (c->disabled[4 * cta + lane / 32] >> lane % 32 & 1) != 0;
 }
 
-static int64_t integer_of(uint32_t code, bool is_signed) { return is_signed && code >= 128 ? (int64_t)code - 256 : (int64_t)code; }
+static int64_t integer_of(uint32_t code, bool is_signed)
+{
+    return is_signed && code >= 128 ? (int64_t)code - 256 : (int64_t)code;
+}
 
 static uint32_t integer_result(const struct mma_case *c, uint32_t i, uint32_t j)
 {
@@ -408,7 +430,8 @@ uint32_t case_result(const struct mma_case *c, uint32_t i, uint32_t j)
     case TCGEN05_F16:
     case TCGEN05_TF32: return reference_dot(&model, c->fa, a, c->fb, b, (int)c->a_k, d);
     case TCGEN05_F8F6F4: return block_model_bytes(c->fa, a, c->fb, b, 127, 127, (int)c->a_k, c->half, d);
-    case TCGEN05_MXF8F6F4: return block_model_bytes(c->fa, a, c->fb, b, c->scale_a[i][0], c->scale_b[j][0], (int)c->a_k, false, d);
+    case TCGEN05_MXF8F6F4:
+        return block_model_bytes(c->fa, a, c->fb, b, c->scale_a[i][0], c->scale_b[j][0], (int)c->a_k, false, d);
     default:
         return block_model_fp4(a, b, c->ue4m3 ? TENSOR_UE4M3 : TENSOR_UE8M0, c->scale_a[i], c->scale_b[j], (int)c->a_k,
                                c->form.block, d);

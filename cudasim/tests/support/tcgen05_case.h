@@ -1,5 +1,5 @@
-/* A tcgen05.mma with all its operands: drawn at random, placed in images of shared and tensor memory, and worked out.  Written from
- * the manual's tables and the published models, not from machine/. */
+/* A tcgen05.mma with all its operands: drawn at random, placed in images of shared and tensor memory, and worked out.
+ * Written from the manual's tables and the published models, not from machine/. */
 #ifndef CUDASIM_TESTS_SUPPORT_TCGEN05_CASE_H
 #define CUDASIM_TESTS_SUPPORT_TCGEN05_CASE_H
 
@@ -24,7 +24,8 @@ struct mma_case {
     uint64_t zero_mask;
     bool zero[CASE_N];
     /* operands */
-    uint32_t a[CASE_M][CASE_A_K], index[CASE_M][CASE_A_K], bits[CASE_M][CASE_A_K];   /* index in k, and its 4 bits of metadata */
+    /* index in k, and its 4 bits of metadata */
+    uint32_t a[CASE_M][CASE_A_K], index[CASE_M][CASE_A_K], bits[CASE_M][CASE_A_K];
     uint32_t b[CASE_N][CASE_K];
     uint32_t scale_a[CASE_M][4], scale_b[CASE_N][4];
     uint32_t old[CASE_M][CASE_N];
@@ -34,8 +35,8 @@ struct mma_case {
 void case_draw(struct test *t, struct mma_case *c, bool whole);
 uint32_t case_descriptor(const struct mma_case *c);
 uint64_t case_matrix_descriptor(const struct case_matrix *m);
-/* The statement; registers: %r20 d, %r21 or %rd20 A, %rd21 B, %r22 descriptor, %r23 and %r25 scales, %r24 metadata, %r30.. lanes,
- * %p5 enable-input-d, %rd22 zero-column mask. */
+/* The statement; registers: %r20 d, %r21 or %rd20 A, %rd21 B, %r22 descriptor, %r23 and %r25 scales, %r24 metadata,
+ * %r30.. lanes, %p5 enable-input-d, %rd22 zero-column mask. */
 void case_statement(const struct mma_case *c, char *text, size_t size);
 
 /* Writes the operands of one CTA. */

@@ -1,5 +1,5 @@
-/* A kernel around one tcgen05.mma of a case: it fills shared and tensor memory, issues the statement, and gives back all of tensor
- * memory. */
+/* A kernel around one tcgen05.mma of a case: it fills shared and tensor memory, issues the statement, and gives back
+ * all of tensor memory. */
 #ifndef CUDASIM_TESTS_SUPPORT_TCGEN05_KERNEL_H
 #define CUDASIM_TESTS_SUPPORT_TCGEN05_KERNEL_H
 

@@ -1,5 +1,5 @@
-/* Descriptors of tcgen05.mma: every value of every field of the instruction descriptor, taken or refused as the manual's
- * tables say; the matrix descriptor's fields, and where its layouts put the elements. */
+/* Descriptors of tcgen05.mma: every value of every field of the instruction descriptor, taken or refused as the
+ * manual's tables say; the matrix descriptor's fields, and where its layouts put the elements. */
 #include "machine/mma/instruction_descriptor.h"
 #include "machine/mma/matrix_descriptor.h"
 #include "test.h"
@@ -24,8 +24,14 @@ static bool takes(uint32_t descriptor, struct tcgen05_form form, uint32_t sm, st
 /* The values that kernels of CUTLASS, DeepGEMM and Triton use. */
 static void known_values_are_read(struct test *t)
 {
-    static const struct { uint32_t value; enum tcgen05_kind kind; uint8_t ctas, block; uint32_t m, n, k; enum tensor_format a, b;
-                          bool ue4m3; } known[] = {
+    static const struct {
+        uint32_t value;
+        enum tcgen05_kind kind;
+        uint8_t ctas, block;
+        uint32_t m, n, k;
+        enum tensor_format a, b;
+        bool ue4m3;
+    } known[] = {
         { 0x08200490, TCGEN05_F16, 1, 0, 128, 128, 16, TENSOR_BF16, TENSOR_BF16, false },
         { 0x08400490, TCGEN05_F16, 1, 0, 128, 256, 16, TENSOR_BF16, TENSOR_BF16, false },
         { 0x10400490, TCGEN05_F16, 2, 0, 256, 256, 16, TENSOR_BF16, TENSOR_BF16, false },
@@ -51,18 +57,20 @@ static void known_values_are_read(struct test *t)
             FAIL(t, "0x%x: %s", known[i].value, why);
             continue;
         }
-        if (s.m != known[i].m || s.n != known[i].n || s.k != known[i].k || s.a_format != known[i].a || s.b_format != known[i].b ||
-            s.ue4m3 != known[i].ue4m3 || s.f16_output || s.a_negated || s.b_negated || s.a_mn_major || s.b_mn_major)
+        if (s.m != known[i].m || s.n != known[i].n || s.k != known[i].k || s.a_format != known[i].a
+            || s.b_format != known[i].b || s.ue4m3 != known[i].ue4m3 || s.f16_output || s.a_negated || s.b_negated
+            || s.a_mn_major || s.b_mn_major)
             FAIL(t, "0x%x is read as %u x %u x %u", known[i].value, s.m, s.n, s.k);
     }
 }
 
 /* ---- each field ---- */
 
-struct field_case { uint32_t at, width; uint64_t legal; };   /* legal: bit v where v is taken; all other bits as in the base */
+struct field_case { uint32_t at, width; uint64_t legal; };   /* legal: bit v where v is taken; all other bits as in the
+                                                                base */
 
-static void try_fields(struct test *t, const char *name, uint32_t base, struct tcgen05_form form, const struct field_case *f,
-                       size_t count)
+static void try_fields(struct test *t, const char *name, uint32_t base, struct tcgen05_form form,
+                       const struct field_case *f, size_t count)
 {
     char why[256], place[24];
     uint32_t covered = 0;
@@ -74,7 +82,8 @@ static void try_fields(struct test *t, const char *name, uint32_t base, struct t
         for (uint32_t v = 0; v < 1u << f[i].width; v++) {
             const uint32_t value = (base & ~mask) | v << f[i].at;
             const bool want = (f[i].legal >> v & 1) != 0;
-            if (takes(value, form, 100, NULL, why) != want) FAIL(t, "%s: %u at bit %u: %s", name, v, f[i].at, want ? why : "taken");
+            if (takes(value, form, 100, NULL, why) != want)
+                FAIL(t, "%s: %u at bit %u: %s", name, v, f[i].at, want ? why : "taken");
             if (want) continue;
             if (f[i].width == 1) snprintf(place, sizeof place, "in bit %u", f[i].at);
             else snprintf(place, sizeof place, "in bits %u..", f[i].at + f[i].width - 1);
@@ -93,18 +102,18 @@ static const uint64_t every_n = UINT64_C(0x1fffffffe), even_n = UINT64_C(0x15555
 static void plain_fields(struct test *t)
 {
     const struct field_case none = { 30, 2, 1 };
-    TRY(t, 0x08400490, plain(TCGEN05_F16), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 },
-        { 7, 3, 2 }, { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
-        { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
-    TRY(t, 0x08400910, plain(TCGEN05_TF32), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 },
-        { 7, 3, 4 }, { 10, 3, 4 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
-        { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
-    TRY(t, 0x08400010, plain(TCGEN05_F8F6F4), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 3 }, { 6, 1, ONLY_0 },
-        { 7, 3, TYPES }, { 10, 3, TYPES }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
-        { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
-    TRY(t, 0x08400020, plain(TCGEN05_I8), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, BOTH }, { 4, 2, 4 }, { 6, 1, ONLY_0 }, { 7, 3, 3 },
-        { 10, 3, 3 }, { 13, 1, ONLY_0 }, { 14, 1, ONLY_0 }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, i8_n }, { 23, 1, ONLY_0 },
-        { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
+    TRY(t, 0x08400490, plain(TCGEN05_F16), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 },
+        { 6, 1, ONLY_0 }, { 7, 3, 2 }, { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH },
+        { 17, 6, every_n }, { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
+    TRY(t, 0x08400910, plain(TCGEN05_TF32), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 },
+        { 6, 1, ONLY_0 }, { 7, 3, 4 }, { 10, 3, 4 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH },
+        { 17, 6, every_n }, { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
+    TRY(t, 0x08400010, plain(TCGEN05_F8F6F4), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 3 },
+        { 6, 1, ONLY_0 }, { 7, 3, TYPES }, { 10, 3, TYPES }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH },
+        { 16, 1, BOTH }, { 17, 6, every_n }, { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
+    TRY(t, 0x08400020, plain(TCGEN05_I8), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, BOTH }, { 4, 2, 4 }, { 6, 1, ONLY_0 },
+        { 7, 3, 3 }, { 10, 3, 3 }, { 13, 1, ONLY_0 }, { 14, 1, ONLY_0 }, { 15, 1, BOTH }, { 16, 1, BOTH },
+        { 17, 6, i8_n }, { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
 }
 
 static void fields_of_sparse_pairs_and_ws(struct test *t)
@@ -112,31 +121,35 @@ static void fields_of_sparse_pairs_and_ws(struct test *t)
     struct tcgen05_form f = plain(TCGEN05_F16);
     const uint32_t n_ws = 0x10000;
     f.sparse = true;
-    TRY(t, 0x08400494, f, { 0, 2, 3 }, { 2, 1, ONLY_1 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 }, { 10, 3, 2 },
-        { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n }, { 23, 1, ONLY_0 },
-        { 29, 1, ONLY_0 }, { 24, 5, 0x100 }, { 30, 2, 1 });
+    TRY(t, 0x08400494, f, { 0, 2, 3 }, { 2, 1, ONLY_1 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 },
+        { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
+        { 23, 1, ONLY_0 }, { 29, 1, ONLY_0 }, { 24, 5, 0x100 }, { 30, 2, 1 });
     f = plain(TCGEN05_F8F6F4), f.ctas = 2;
-    TRY(t, 0x10400010, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 3 }, { 6, 1, ONLY_0 }, { 7, 3, TYPES },
-        { 10, 3, TYPES }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, even_n }, { 23, 1, ONLY_0 },
-        { 24, 5, 0x10100 }, { 29, 1, ONLY_0 }, { 30, 2, 1 });
+    TRY(t, 0x10400010, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 3 }, { 6, 1, ONLY_0 },
+        { 7, 3, TYPES }, { 10, 3, TYPES }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH },
+        { 17, 6, even_n }, { 23, 1, ONLY_0 }, { 24, 5, 0x10100 }, { 29, 1, ONLY_0 }, { 30, 2, 1 });
     f = plain(TCGEN05_I8), f.ctas = 2;
-    TRY(t, 0x10400020, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, BOTH }, { 4, 2, 4 }, { 6, 1, ONLY_0 }, { 7, 3, 3 }, { 10, 3, 3 },
-        { 13, 1, ONLY_0 }, { 14, 1, ONLY_0 }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, UINT64_C(0x111111110) }, { 23, 1, ONLY_0 },
-        { 24, 5, 0x10100 }, { 29, 1, ONLY_0 }, { 30, 2, 1 });
+    TRY(t, 0x10400020, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, BOTH }, { 4, 2, 4 }, { 6, 1, ONLY_0 }, { 7, 3, 3 },
+        { 10, 3, 3 }, { 13, 1, ONLY_0 }, { 14, 1, ONLY_0 }, { 15, 1, BOTH }, { 16, 1, BOTH },
+        { 17, 6, UINT64_C(0x111111110) }, { 23, 1, ONLY_0 }, { 24, 5, 0x10100 }, { 29, 1, ONLY_0 }, { 30, 2, 1 });
     f = plain(TCGEN05_F16), f.weight_stationary = true;
-    TRY(t, 0x08200490, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 }, { 10, 3, 2 },
-        { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, UINT64_C(0x100000000) | n_ws | 0x100 },
-        { 23, 1, ONLY_0 }, { 24, 5, 0x114 }, { 29, 1, ONLY_0 }, { 30, 2, 15 });
+    TRY(t, 0x08200490, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 },
+        { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH },
+        { 17, 6, UINT64_C(0x100000000) | n_ws | 0x100 }, { 23, 1, ONLY_0 }, { 24, 5, 0x114 }, { 29, 1, ONLY_0 },
+        { 30, 2, 15 });
     f.sparse = true;
-    TRY(t, 0x08200494, f, { 0, 2, 3 }, { 2, 1, ONLY_1 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 }, { 10, 3, 2 },
-        { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, n_ws | 0x100 }, { 23, 1, ONLY_0 },
-        { 24, 5, 0x114 }, { 29, 1, ONLY_0 }, { 30, 2, 15 });
+    TRY(t, 0x08200494, f, { 0, 2, 3 }, { 2, 1, ONLY_1 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 },
+        { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, n_ws | 0x100 },
+        { 23, 1, ONLY_0 }, { 24, 5, 0x114 }, { 29, 1, ONLY_0 }, { 30, 2, 15 });
 }
 
 #define SCALED_FIELDS(sparse, ids, types, transpose, n, type, m) \
-    { 0, 2, 1 }, { 2, 1, sparse }, { 3, 1, ONLY_0 }, { 4, 2, ids }, { 6, 1, ONLY_0 }, { 7, 3, types }, { 10, 3, types }, \
-        { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, transpose }, { 16, 1, transpose }, { 17, 6, n }, { 23, 1, type }, \
-        { 24, 3, 1 }, { 27, 2, m }, { 29, 2, ids }, { 31, 1, ONLY_0 }
+    { 0, 2, 1 }, { 2, 1, sparse }, { 3, 1, ONLY_0 }, { 4, 2, ids }, { 6, 1, ONLY_0 }, { 7, 3, types }, \
+        { 10, 3, types }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, transpose }, { 16, 1, transpose }, { 17, 6, n }, \
+        { 23, 1, type }, { 24, 3, 1 }, { 27, 2, m }, { 29, 2, ids }, \
+    { \
+        31, 1, ONLY_0 \
+    }
 
 static void scaled_fields(struct test *t)
 {
@@ -165,12 +178,15 @@ static void fields_together(struct test *t)
     CHECK(t, takes(0x08400490, f, 100, NULL, why) && takes(0x08410490, f, 100, NULL, why));
     CHECK(t, !takes(0x08408490, f, 100, NULL, why) && strstr(why, "bit 15") != NULL);
     f.a_shifted = true;
-    CHECK(t, takes(0x08400490, f, 100, NULL, why) && !takes(0x04400490, f, 100, NULL, why) && strstr(why, ".ashift") != NULL);
+    CHECK(t, takes(0x08400490, f, 100, NULL, why) && !takes(0x04400490, f, 100, NULL, why)
+                 && strstr(why, ".ashift") != NULL);
     f = plain(TCGEN05_F8F6F4);
-    CHECK(t, takes(0x08060010, f, 100, NULL, why) && takes(0x08050010, f, 100, NULL, why));         /* N 24; 16 and MN-major B */
+    /* N 24; 16 and MN-major B */
+    CHECK(t, takes(0x08060010, f, 100, NULL, why) && takes(0x08050010, f, 100, NULL, why));
     CHECK(t, !takes(0x08070010, f, 100, NULL, why) && strstr(why, "multiple of 16 where B is MN-major") != NULL);
     f.ctas = 2;
-    CHECK(t, !takes(0x100d0010, f, 100, NULL, why) && strstr(why, "multiple of 32 where B is MN-major") != NULL);   /* N 48 */
+    /* N 48 */
+    CHECK(t, !takes(0x100d0010, f, 100, NULL, why) && strstr(why, "multiple of 32 where B is MN-major") != NULL);
     f = scaled(TCGEN05_MXF4, 32);
     CHECK(t, !takes(0x88C00480, f, 100, NULL, why) && strstr(why, "reserved") != NULL);
     CHECK(t, !takes(0x88C00480, f, 103, NULL, why) && strstr(why, "K is 96") != NULL);
@@ -185,7 +201,8 @@ static void fields_together(struct test *t)
 
 static uint64_t matrix(uint32_t start, uint32_t leading, uint32_t stride, uint64_t mode)
 {
-    return (uint64_t)start >> 4 | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | UINT64_C(1) << 46 | mode << 61;
+    return (uint64_t)start >> 4 | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 | UINT64_C(1) << 46
+           | mode << 61;
 }
 
 static bool matrix_takes(uint64_t d, bool mn_major, uint32_t bits, uint32_t sm, char why[256])
@@ -205,24 +222,27 @@ static void matrix_fields(struct test *t)
         if (field) CHECK(t, matrix_takes(good ^ UINT64_C(1) << bit, false, 8, 100, why));
         else if (bit < 61) CHECK(t, !matrix_takes(good ^ UINT64_C(1) << bit, false, 8, 100, why));
     }
-    CHECK(t, !matrix_takes(good & ~(UINT64_C(7) << 46), false, 8, 100, why) && strstr(why, "has 0 in bits 48..46") != NULL);
+    CHECK(t, !matrix_takes(good & ~(UINT64_C(7) << 46), false, 8, 100, why)
+                 && strstr(why, "has 0 in bits 48..46") != NULL);
     CHECK(t, !matrix_takes(good | UINT64_C(1) << 52, false, 8, 100, why) && strstr(why, "no such mode") != NULL);
     CHECK(t, !matrix_takes(good | UINT64_C(1) << 52, false, 4, 103, why) && strstr(why, "K = 96") != NULL);
-    CHECK(t, matrix_takes(matrix(0, 0, 0, 0) | UINT64_C(1) << 49, false, 8, 100, why));      /* no swizzle: it means nothing */
+    /* no swizzle: it means nothing */
+    CHECK(t, matrix_takes(matrix(0, 0, 0, 0) | UINT64_C(1) << 49, false, 8, 100, why));
     for (uint64_t mode = 0; mode < 8; mode++)
         for (uint32_t bits = 4; bits <= 32; bits *= 2)
             for (int mn = 0; mn < (bits == 4 ? 1 : 2); mn++) {
                 const bool known = mode % 2 == 0 || mode == 1;
                 const bool want = known && (mn == 0 ? mode != 1 : bits == 32 ? mode == 1 : mode != 1);
                 if (matrix_takes(matrix(0, 256, 256, mode), mn != 0, bits, 100, why) != want)
-                    FAIL(t, "mode %d, %u bits, %s-major: %s", (int)mode, bits, mn != 0 ? "MN" : "K", want ? why : "taken");
+                    FAIL(t, "mode %d, %u bits, %s-major: %s", (int)mode, bits, mn != 0 ? "MN" : "K",
+                         want ? why : "taken");
             }
 }
 
-/* Byte address of an element, from the canonical layouts as tables of strides (in bytes) and the exchange of address bits.
- * row: of A, or column of B; eb: bytes of an element. */
-static uint32_t address_of(uint32_t start, uint32_t leading, uint32_t stride, uint32_t offset, uint32_t mode, bool mn, uint32_t eb,
-                           uint32_t row, uint32_t k)
+/* Byte address of an element, from the canonical layouts as tables of strides (in bytes) and the exchange of address
+ * bits. row: of A, or column of B; eb: bytes of an element. */
+static uint32_t address_of(uint32_t start, uint32_t leading, uint32_t stride, uint32_t offset, uint32_t mode, bool mn,
+                           uint32_t eb, uint32_t row, uint32_t k)
 {
     const uint32_t span = mode == 0 ? 16 : mode == 6 ? 32 : mode == 4 ? 64 : 128;
     const uint32_t minor = mn ? k : row, major = (mn ? row : k) * eb, pattern = mode == 1 ? 4 : 8;
@@ -253,14 +273,16 @@ static void layouts(struct test *t)
         const uint32_t k = (uint32_t)rnd_below(t, mn ? 64 : mode == 0 ? 128 / eb : span / eb);
         struct matrix_layout layout;
         char why[256];
-        if (!matrix_of_tcgen05(matrix(start, leading, stride, mode) | (uint64_t)offset << 49, mn, 8 * eb, 100, &layout, why, 256)) {
+        if (!matrix_of_tcgen05(matrix(start, leading, stride, mode) | (uint64_t)offset << 49, mn, 8 * eb, 100, &layout,
+                               why, 256)) {
             FAIL(t, "%s", why);
             continue;
         }
         const uint32_t want = address_of(start, leading, stride, offset, mode, mn, eb, row, k);
         const uint32_t got = mn ? matrix_chunk(&layout, row / per_chunk, k) + row % per_chunk * eb
                                 : matrix_chunk(&layout, k / per_chunk, row) + k % per_chunk * eb;
-        if (got != want) FAIL(t, "mode %u, %s-major, row %u, k %u: 0x%x, not 0x%x", mode, mn ? "MN" : "K", row, k, got, want);
+        if (got != want)
+            FAIL(t, "mode %u, %s-major, row %u, k %u: 0x%x, not 0x%x", mode, mn ? "MN" : "K", row, k, got, want);
     }
 }
 
@@ -269,11 +291,13 @@ static void examples_of_the_manual(struct test *t)
 {
     struct matrix_layout m;
     char why[256];
-    CHECK(t, matrix_of_tcgen05(matrix(0, 256, 128, 0), false, 32, 100, &m, why, 256));   /* ((8,2),(4,4)):((4,32),(1,64)) of tf32 */
+    /* ((8,2),(4,4)):((4,32),(1,64)) of tf32 */
+    CHECK(t, matrix_of_tcgen05(matrix(0, 256, 128, 0), false, 32, 100, &m, why, 256));
     for (uint32_t r = 0; r < 16; r++)
         for (uint32_t k = 0; k < 16; k++)
             CHECK(t, matrix_chunk(&m, k / 4, r) + k % 4 * 4 == 4 * (r % 8 * 4 + r / 8 * 32 + k % 4 + k / 4 * 64));
-    CHECK(t, matrix_of_tcgen05(matrix(0, 256, 128, 0), true, 16, 100, &m, why, 256));    /* ((8,1,2),(8,2)):((1,8,64),(8,128)) */
+    /* ((8,1,2),(8,2)):((1,8,64),(8,128)) */
+    CHECK(t, matrix_of_tcgen05(matrix(0, 256, 128, 0), true, 16, 100, &m, why, 256));
     for (uint32_t r = 0; r < 16; r++)
         for (uint32_t k = 0; k < 16; k++)
             CHECK(t, matrix_chunk(&m, r / 8, k) + r % 8 * 2 == 2 * (r % 8 + r / 8 * 64 + k % 8 * 8 + k / 8 * 128));

@@ -1,5 +1,5 @@
-/* tcgen05.cp and shift: which row goes to which lane, what packed elements become, every shape through every kind of descriptor
- * against a reference of its own, and what is reported of misuse. */
+/* tcgen05.cp and shift: which row goes to which lane, what packed elements become, every shape through every kind of
+ * descriptor against a reference of its own, and what is reported of misuse. */
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -46,7 +46,10 @@ static void packed_elements_get_a_byte_each(struct test *t)
         uint8_t chunk[16], got[16];
         for (int j = 0; j < 16; j++) chunk[j] = (uint8_t)rnd(t);
         for (int format = 0; format < COPY_FORMATS; format++) {
-            const uint32_t bits = format == COPY_B4X16_P64 ? 4 : format == COPY_B6X16_P32 ? 6 : 8, low = bits == 4 ? 2 : 0;
+            const uint32_t bits = format == COPY_B4X16_P64   ? 4
+                                  : format == COPY_B6X16_P32 ? 6
+                                                             : 8,
+                           low = bits == 4 ? 2 : 0;
             copy_expand((enum copy_format)format, chunk, got);
             CHECK(t, copy_chunk_bytes((enum copy_format)format) == 2 * bits);
             for (uint32_t e = 0; e < 16; e++) {
@@ -62,12 +65,13 @@ static void packed_elements_get_a_byte_each(struct test *t)
 
 enum { SHARED_BYTES = 40960, COLUMNS = 8, OUT_BYTES = 128 * COLUMNS * 4 };
 
-/* 128 threads a CTA: %r1 the thread, %r2 its warp, %r3 tensor memory, %r5 the warp's lanes of it, %r6 shared memory, %r7 the
- * mbarrier.  Of 32 columns the first 16 are filled with the lane's number; the source is filled from p2, of which a pair's second
- * CTA takes what begins 24 KiB on. */
+/* 128 threads a CTA: %r1 the thread, %r2 its warp, %r3 tensor memory, %r5 the warp's lanes of it, %r6 shared memory,
+ * %r7 the mbarrier.  Of 32 columns the first 16 are filled with the lane's number; the source is filled from p2, of
+ * which a pair's second CTA takes what begins 24 KiB on. */
 #define REGISTERS \
     ".shared .align 1024 .b8 s[40960]; .shared .align 4 .b32 t; .shared .align 8 .b64 bar; mov.u32 %r1, %tid.x; " \
-    "shr.u32 %r2, %r1, 5; mov.u32 %r6, s; mov.u32 %r7, bar; setp.eq.u32 %p1, %r2, 0; setp.ne.u32 %p2, %r1, 0; mov.u32 %r8, " \
+    "shr.u32 %r2, %r1, 5; mov.u32 %r6, s; mov.u32 %r7, bar; setp.eq.u32 %p1, %r2, 0; setp.ne.u32 %p2, %r1, 0; " \
+    "mov.u32 %r8, " \
     "%cluster_ctarank;\n"
 #define ALLOCATE(group) \
     "@!%p1 bra A; tcgen05.alloc.cta_group::" group ".sync.aligned.shared::cta.b32 [t], 32; " \
@@ -84,12 +88,15 @@ enum { SHARED_BYTES = 40960, COLUMNS = 8, OUT_BYTES = 128 * COLUMNS * 4 };
     "FS: ld.global.u32 %r12, [%rd5]; st.shared.u32 [%r10], %r12; add.u64 %rd5, %rd5, 512; add.u32 %r10, %r10, 512; " \
     "setp.lt.u32 %p3, %r10, %r11; @%p3 bra FS;\n"
 #define PROXY "fence.proxy.async;\n"
-#define READY "tcgen05.fence::before_thread_sync; barrier.cluster.arrive; barrier.cluster.wait; tcgen05.fence::after_thread_sync;\n"
+#define READY \
+    "tcgen05.fence::before_thread_sync; barrier.cluster.arrive; barrier.cluster.wait; " \
+    "tcgen05.fence::after_thread_sync;\n"
 /* By one thread. */
 #define ISSUE(text) "@%p2 bra ISSUED;\n" text "ISSUED:\n"
 #define COMMIT      "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r7];\n"
 #define COMMIT_PAIR \
-    "mov.u16 %rs1, 3; tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r7], %rs1;\n"
+    "mov.u16 %rs1, 3; tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 " \
+    "[%r7], %rs1;\n"
 #define WAIT  "W: mbarrier.try_wait.parity.shared.b64 %p4, [%r7], 0; @!%p4 bra W;\n"
 #define AFTER "tcgen05.fence::after_thread_sync;\n"
 #define LOAD \
@@ -99,7 +106,8 @@ enum { SHARED_BYTES = 40960, COLUMNS = 8, OUT_BYTES = 128 * COLUMNS * 4 };
     "mul.wide.u32 %rd7, %r8, 4096; add.u64 %rd7, %rd7, %rd61; mul.wide.u32 %rd6, %r1, 32; add.u64 %rd7, %rd7, %rd6; " \
     "st.global.v4.b32 [%rd7], {%r20, %r21, %r22, %r23}; st.global.v4.b32 [%rd7+16], {%r24, %r25, %r26, %r27};\n"
 #define FREE(group) \
-    "tcgen05.fence::before_thread_sync; barrier.cluster.arrive; barrier.cluster.wait; tcgen05.fence::after_thread_sync;\n" \
+    "tcgen05.fence::before_thread_sync; barrier.cluster.arrive; barrier.cluster.wait; " \
+    "tcgen05.fence::after_thread_sync;\n" \
     "@%p1 tcgen05.dealloc.cta_group::" group ".sync.aligned.b32 %r3, 32;\n"
 
 /* ---- the reference ---- */
@@ -111,8 +119,8 @@ struct source {
 
 static uint64_t descriptor_of(const struct source *s)
 {
-    return (uint64_t)(s->start >> 4) | (uint64_t)(s->leading >> 4) << 16 | (uint64_t)(s->stride >> 4) << 32 | UINT64_C(1) << 46 |
-           (uint64_t)s->base_offset << 49 | (uint64_t)s->mode << 61;
+    return (uint64_t)(s->start >> 4) | (uint64_t)(s->leading >> 4) << 16 | (uint64_t)(s->stride >> 4) << 32
+           | UINT64_C(1) << 46 | (uint64_t)s->base_offset << 49 | (uint64_t)s->mode << 61;
 }
 
 /* Where byte b of row r lies: bits of the address above those of the row change the place of 16 bytes in it. */
@@ -132,7 +140,9 @@ static struct source random_source(struct test *t, uint32_t mode, uint32_t rows,
     s.leading = mode == 0 ? 128 + 16 * (uint32_t)rnd_below(t, 3) : 16 * (uint32_t)rnd_below(t, 5);
     if (mode != 0) s.stride = s.stride / (8 * span) * 8 * span; /* else rows would lie on one another */
     const uint32_t needed = groups * s.stride + 256, most = SHARED_BYTES - needed;
-    s.start = 1024 + (mode == 0 ? 16 * (uint32_t)rnd_below(t, most / 16) : 8 * span * (uint32_t)rnd_below(t, most / (8 * span)));
+    s.start =
+        1024
+        + (mode == 0 ? 16 * (uint32_t)rnd_below(t, most / 16) : 8 * span * (uint32_t)rnd_below(t, most / (8 * span)));
     if (mode != 0) s.start += (span - bytes) / 16 == 0 ? 0 : 16 * (uint32_t)rnd_below(t, (span - bytes) / 16 + 1);
     if (mode != 0) s.base_offset = s.start >> 7 & (span / 16 - 1);
     return s;
@@ -146,7 +156,10 @@ struct copied {
 
 static void reference(const struct copied *c, const uint8_t *shared, uint32_t out[128][COLUMNS])
 {
-    const uint32_t bits = c->format == COPY_B4X16_P64 ? 4 : c->format == COPY_B6X16_P32 ? 6 : 8, low = bits == 4 ? 2 : 0;
+    const uint32_t bits = c->format == COPY_B4X16_P64   ? 4
+                          : c->format == COPY_B6X16_P32 ? 6
+                                                        : 8,
+                   low = bits == 4 ? 2 : 0;
     for (uint32_t lane = 0; lane < 128; lane++)
         for (uint32_t column = 0; column < COLUMNS; column++) {
             const int row = row_of_lane(c->shape, lane);
@@ -190,9 +203,10 @@ static void join(char *text, size_t size, ...)
 /* What one thread, of a pair's first CTA, does to tensor memory; then what is in it, to p1. */
 static void kernel_text(char *text, size_t size, uint32_t group, const char *instruction)
 {
-    join(text, size, REGISTERS, group == 1 ? ALLOCATE("1") : ALLOCATE("2"), FILL_COLUMNS WAIT_ST FILL_SOURCE PROXY READY,
-         group == 1 ? "" : LEADER_ONLY, "@%p2 bra ISSUED;\n", instruction, group == 1 ? COMMIT : COMMIT_PAIR,
-         "ISSUED:\n" WAIT AFTER LOAD KEEP, group == 1 ? FREE("1") : FREE("2"), (char *)NULL);
+    join(text, size, REGISTERS, group == 1 ? ALLOCATE("1") : ALLOCATE("2"),
+         FILL_COLUMNS WAIT_ST FILL_SOURCE PROXY READY, group == 1 ? "" : LEADER_ONLY, "@%p2 bra ISSUED;\n", instruction,
+         group == 1 ? COMMIT : COMMIT_PAIR, "ISSUED:\n" WAIT AFTER LOAD KEEP, group == 1 ? FREE("1") : FREE("2"),
+         (char *)NULL);
 }
 
 static void check_copy(struct test *t, const struct copied *c, uint32_t group, uint64_t schedule)
@@ -218,9 +232,10 @@ static void check_copy(struct test *t, const struct copied *c, uint32_t group, u
         for (uint32_t lane = 0; lane < 128; lane++)
             for (uint32_t i = 0; i < COLUMNS; i++)
                 if (got[cta][lane][i] != want[lane][i]) {
-                    FAIL(t, "%s mode %u start %u leading %u stride %u base %u, CTA %u lane %u column %u: %08x, not %08x", words,
-                         c->source.mode, c->source.start, c->source.leading, c->source.stride, c->source.base_offset, cta, lane, i,
-                         got[cta][lane][i], want[lane][i]);
+                    FAIL(t,
+                         "%s mode %u start %u leading %u stride %u base %u, CTA %u lane %u column %u: %08x, not %08x",
+                         words, c->source.mode, c->source.start, c->source.leading, c->source.stride,
+                         c->source.base_offset, cta, lane, i, got[cta][lane][i], want[lane][i]);
                     lane = 128;
                     break;
                 }
@@ -266,7 +281,8 @@ static void shifts_move_lanes(struct test *t)
             struct sim sim;
             static uint32_t got[2][128][COLUMNS];
             kernel_text(text, sizeof text, group,
-                        group == 1 ? "tcgen05.shift.cta_group::1.down [%r3];\n" : "tcgen05.shift.down.cta_group::2 [%r3];\n");
+                        group == 1 ? "tcgen05.shift.cta_group::1.down [%r3];\n"
+                                   : "tcgen05.shift.down.cta_group::2 [%r3];\n");
             if (!sim_open(t, &sim, "sm_100a", text)) return;
             use_schedule(&sim, s);
             const uint64_t p[4] = { 0, sim_buffer(&sim, NULL, sizeof got), sim_buffer(&sim, NULL, 65536) };
@@ -285,7 +301,8 @@ static void shifts_move_lanes(struct test *t)
 
 #define ONE_CTA REGISTERS ALLOCATE("1") FILL_COLUMNS WAIT_ST
 /* Plain rows of 16 bytes, groups of 8 behind each other, from the first byte of s. */
-#define DESCRIBE "shr.u32 %r30, %r6, 4; cvt.u64.u32 %rd1, %r30; mov.u64 %rd2, 0x400800010000; or.b64 %rd1, %rd1, %rd2;\n"
+#define DESCRIBE \
+    "shr.u32 %r30, %r6, 4; cvt.u64.u32 %rd1, %r30; mov.u64 %rd2, 0x400800010000; or.b64 %rd1, %rd1, %rd2;\n"
 #define CP       "tcgen05.cp.cta_group::1.128x128b [%r3], %rd1;\n"
 #define END      WAIT AFTER LOAD FREE("1")
 #define SOURCE   ONE_CTA FILL_SOURCE PROXY READY DESCRIBE
@@ -293,13 +310,15 @@ static void shifts_move_lanes(struct test *t)
 
 static const struct misuse misuses[] = {
     { SOURCE ISSUE(CP COMMIT) END, NULL, 0, 1, 128 },
-    { ONE_CTA FILL_SOURCE READY DESCRIBE ISSUE(CP COMMIT) END, "no fence.proxy.async lies between", REPORT_PROXY + ALWAYS, 1, 128 },
+    { ONE_CTA FILL_SOURCE READY DESCRIBE ISSUE(CP COMMIT) END, "no fence.proxy.async lies between",
+      REPORT_PROXY + ALWAYS, 1, 128 },
     { ONE_CTA READY DESCRIBE ISSUE(CP COMMIT) END, "nothing has written", REPORT_UNINITIALISED + ALWAYS, 1, 128 },
     /* the source is the copy's until its end */
     { SOURCE ISSUE(CP COMMIT "st.shared.u32 [%r6], 1;\n") END, "overwrites the byte", REPORT_ASYNC + ALWAYS, 1, 128 },
     { SOURCE ISSUE(CP COMMIT) WAIT AFTER "@!%p2 st.shared.u32 [%r6], 1;\n" LOAD FREE("1"), NULL, 0, 1, 128 },
     /* tensor memory, too */
-    { SOURCE ISSUE(CP COMMIT) "bar.sync 0;\n" LOAD WAIT FREE("1"), "no tcgen05.commit behind it", REPORT_ASYNC + ALWAYS, 1, 128 },
+    { SOURCE ISSUE(CP COMMIT) "bar.sync 0;\n" LOAD WAIT FREE("1"), "no tcgen05.commit behind it", REPORT_ASYNC + ALWAYS,
+      1, 128 },
     { SOURCE ISSUE(CP COMMIT) WAIT LOAD FREE("1"), "after_thread_sync", REPORT_RACE + ALWAYS, 1, 128 },
     { REGISTERS ALLOCATE("1") FILL_COLUMNS FILL_SOURCE PROXY READY DESCRIBE ISSUE(CP COMMIT) WAIT_ST END, "wait::st",
       REPORT_ASYNC + ALWAYS, 1, 128 },
@@ -307,26 +326,29 @@ static const struct misuse misuses[] = {
       "before_thread_sync", REPORT_RACE + ALWAYS, 1, 128 },
     { SOURCE ISSUE(CP COMMIT) FREE("1") WAIT, "no tcgen05.commit", REPORT_ASYNC + ALWAYS, 1, 128 },
     /* descriptors */
-    { SOURCE "xor.b64 %rd1, %rd1, 0x400000000000;\n" ISSUE(CP COMMIT) END, "in bits 48..46", REPORT_ILLEGAL + ALWAYS, 1, 128 },
-    { SOURCE "or.b64 %rd1, %rd1, 0x20000000000000;\n" ISSUE(CP COMMIT) END, "belong to no field", REPORT_ILLEGAL + ALWAYS, 1, 128 },
-    { SOURCE "or.b64 %rd1, %rd1, 0xe000000000000000;\n" ISSUE(CP COMMIT) END, "swizzle", REPORT_ILLEGAL + ALWAYS, 1, 128 },
-    { ONE_CTA FILL_SOURCE PROXY READY "add.u32 %r6, %r6, 49152;\n" DESCRIBE ISSUE(CP COMMIT) END, "reads 16 bytes of row",
-      REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 128 },
+    { SOURCE "xor.b64 %rd1, %rd1, 0x400000000000;\n" ISSUE(CP COMMIT) END, "in bits 48..46", REPORT_ILLEGAL + ALWAYS, 1,
+      128 },
+    { SOURCE "or.b64 %rd1, %rd1, 0x20000000000000;\n" ISSUE(CP COMMIT) END, "belong to no field",
+      REPORT_ILLEGAL + ALWAYS, 1, 128 },
+    { SOURCE "or.b64 %rd1, %rd1, 0xe000000000000000;\n" ISSUE(CP COMMIT) END, "swizzle", REPORT_ILLEGAL + ALWAYS, 1,
+      128 },
+    { ONE_CTA FILL_SOURCE PROXY READY "add.u32 %r6, %r6, 49152;\n" DESCRIBE ISSUE(CP COMMIT) END,
+      "reads 16 bytes of row", REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 128 },
     /* addresses */
     { SOURCE ISSUE("add.u32 %r9, %r3, 0x200000; tcgen05.cp.cta_group::1.128x128b [%r9], %rd1;\n"), "has lane 32",
       REPORT_ILLEGAL + ALWAYS, 1, 128 },
     { SOURCE ISSUE("tcgen05.cp.cta_group::1.4x256b [%r3+0x1f0000], %rd1;\n" COMMIT) END, NULL, 0, 1, 128 },
-    { SOURCE ISSUE("tcgen05.cp.cta_group::1.4x256b [%r3+0x200000], %rd1;\n" COMMIT) END, "has lane 32", REPORT_ILLEGAL + ALWAYS, 1,
-      128 },
+    { SOURCE ISSUE("tcgen05.cp.cta_group::1.4x256b [%r3+0x200000], %rd1;\n" COMMIT) END, "has lane 32",
+      REPORT_ILLEGAL + ALWAYS, 1, 128 },
     { SOURCE ISSUE("tcgen05.cp.cta_group::1.128x128b [%r3+28], %rd1;\n" COMMIT) END, NULL, 0, 1, 128 },
-    { SOURCE ISSUE("tcgen05.cp.cta_group::1.128x128b [%r3+29], %rd1;\n" COMMIT) END, "not allocated", REPORT_OUT_OF_BOUNDS + ALWAYS,
-      1, 128 },
+    { SOURCE ISSUE("tcgen05.cp.cta_group::1.128x128b [%r3+29], %rd1;\n" COMMIT) END, "not allocated",
+      REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 128 },
     /* padding need not be written: each thread fills the first 8 bytes of its row */
-    { ONE_CTA "shl.b32 %r9, %r1, 4; add.u32 %r9, %r9, %r6; mov.u64 %rd5, 0; st.shared.u64 [%r9], %rd5;\n" PROXY READY DESCRIBE
-          ISSUE("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64 [%r3], %rd1;\n" COMMIT) END,
+    { ONE_CTA "shl.b32 %r9, %r1, 4; add.u32 %r9, %r9, %r6; mov.u64 %rd5, 0; st.shared.u64 [%r9], %rd5;\n" PROXY READY
+          DESCRIBE ISSUE("tcgen05.cp.cta_group::1.128x128b.b8x16.b4x16_p64 [%r3], %rd1;\n" COMMIT) END,
       NULL, 0, 1, 128 },
-    { ONE_CTA "shl.b32 %r9, %r1, 4; add.u32 %r9, %r9, %r6; mov.u64 %rd5, 0; st.shared.u64 [%r9], %rd5;\n" PROXY READY DESCRIBE
-          ISSUE("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32 [%r3], %rd1;\n" COMMIT) END,
+    { ONE_CTA "shl.b32 %r9, %r1, 4; add.u32 %r9, %r9, %r6; mov.u64 %rd5, 0; st.shared.u64 [%r9], %rd5;\n" PROXY READY
+          DESCRIBE ISSUE("tcgen05.cp.cta_group::1.128x128b.b8x16.b6x16_p32 [%r3], %rd1;\n" COMMIT) END,
       "nothing has written", REPORT_UNINITIALISED + ALWAYS, 1, 128 },
     /* shifts: in order with a copy of .4x256b behind them, with no other */
     { SOURCE ISSUE(SHIFT "tcgen05.cp.cta_group::1.4x256b [%r3+0x1f0000], %rd1;\n" COMMIT) END, NULL, 0, 1, 128 },
@@ -334,10 +356,10 @@ static const struct misuse misuses[] = {
     { SOURCE ISSUE(CP SHIFT COMMIT) END, "no tcgen05.commit behind it", REPORT_ASYNC + ALWAYS, 1, 128 },
     { ONE_CTA READY ISSUE("tcgen05.shift.cta_group::1.down [%r3+0x200000];\n"), "no source says which lanes",
       REPORT_ILLEGAL + ALWAYS, 1, 128 },
-    { ONE_CTA READY ISSUE("tcgen05.shift.cta_group::1.down [%r3+0x100000];\n"), "a multiple of 32", REPORT_ILLEGAL + ALWAYS, 1,
-      128 },
-    { ONE_CTA READY ISSUE(SHIFT COMMIT) "bar.sync 0;\n" LOAD WAIT FREE("1"), "no tcgen05.commit behind it", REPORT_ASYNC + ALWAYS,
-      1, 128 },
+    { ONE_CTA READY ISSUE("tcgen05.shift.cta_group::1.down [%r3+0x100000];\n"), "a multiple of 32",
+      REPORT_ILLEGAL + ALWAYS, 1, 128 },
+    { ONE_CTA READY ISSUE(SHIFT COMMIT) "bar.sync 0;\n" LOAD WAIT FREE("1"), "no tcgen05.commit behind it",
+      REPORT_ASYNC + ALWAYS, 1, 128 },
 };
 
 /* Pairs: what the leader's instruction reads in the peer. */
@@ -348,9 +370,10 @@ static const struct misuse misuses[] = {
 
 static const struct misuse pair_misuses[] = {
     { PAIR FILL_SOURCE PROXY CP_PAIR, NULL, 0, 2, 128 },
-    { PAIR "@%p5 bra SKIP;\n" FILL_SOURCE "SKIP:\n" PROXY CP_PAIR, "nothing has written", REPORT_UNINITIALISED + ALWAYS, 2, 128 },
-    { PAIR FILL_SOURCE "@%p5 bra SKIP;\n" PROXY "SKIP:\n" CP_PAIR, "no fence.proxy.async lies between", REPORT_PROXY + ALWAYS, 2,
-      128 },
+    { PAIR "@%p5 bra SKIP;\n" FILL_SOURCE "SKIP:\n" PROXY CP_PAIR, "nothing has written", REPORT_UNINITIALISED + ALWAYS,
+      2, 128 },
+    { PAIR FILL_SOURCE "@%p5 bra SKIP;\n" PROXY "SKIP:\n" CP_PAIR, "no fence.proxy.async lies between",
+      REPORT_PROXY + ALWAYS, 2, 128 },
     { PAIR FILL_SOURCE PROXY CP_PAIR, "CTA rank 0 has no peer", REPORT_ILLEGAL + ALWAYS, 1, 128 },
 };
 
@@ -383,7 +406,8 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         { "sm_100f", "tcgen05.shift.cta_group::1.down [%r1];" },
     };
     struct sim sim;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,8 @@ enum { COLUMNS = 8, THREADS = 128, KINDS = 12 };
 #define BEGIN \
     ".shared .align 4 .b32 s; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; setp.eq.u32 %p1, %r2, 0;\n" \
     "@!%p1 bra A; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 32; " \
-    "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; A: bar.sync 0; ld.shared.u32 %r3, [s]; shl.b32 %r5, %r2, 21; " \
+    "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; A: bar.sync 0; ld.shared.u32 %r3, [s]; shl.b32 %r5, " \
+    "%r2, 21; " \
     "add.u32 %r5, %r5, %r3; mul.wide.u32 %rd1, %r1, 32; add.u64 %rd2, %rd1, %rd60;\n" \
     "ld.global.v4.b32 {%r20, %r21, %r22, %r23}, [%rd2]; ld.global.v4.b32 {%r24, %r25, %r26, %r27}, [%rd2+16];\n"
 #define R8 "{%r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27}"
@@ -19,11 +20,13 @@ enum { COLUMNS = 8, THREADS = 128, KINDS = 12 };
 #define WAIT_LD "tcgen05.wait::ld.sync.aligned;\n"
 #define KEEP \
     "add.u64 %rd3, %rd1, %rd61; st.global.v4.b32 [%rd3], {%r30, %r31, %r32, %r33}; " \
-    "st.global.v4.b32 [%rd3+16], {%r34, %r35, %r36, %r37}; mul.wide.u32 %rd4, %r1, 4; add.u64 %rd4, %rd4, %rd62; st.global.b32 [%rd4], %r40;\n"
+    "st.global.v4.b32 [%rd3+16], {%r34, %r35, %r36, %r37}; mul.wide.u32 %rd4, %r1, 4; add.u64 %rd4, %rd4, %rd62; " \
+    "st.global.b32 [%rd4], %r40;\n"
 #define FREE "bar.sync 0; @%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 32;\n"
 
 struct kind { const char *words; bool is_float, is_signed, largest, absolute, nan_wins; };
-/* Both orders that ptxas takes: the type last, as in the manual's syntax, and before the operation, as in its example. */
+/* Both orders that ptxas takes: the type last, as in the manual's syntax, and before the operation, as in its
+ * example. */
 static const struct kind kinds[KINDS] = {
     { ".min.u32", false, false, false, false, false },     { ".u32.max", false, false, true, false, false },
     { ".min.s32", false, true, false, false, false },      { ".max.s32", false, true, true, false, false },
@@ -66,7 +69,8 @@ static uint32_t reference(const struct kind *k, const uint32_t *v)
 
 static uint32_t random_value(struct test *t)
 {
-    static const uint32_t special[] = { 0, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffa00001, 1, 0x80000001, 0x7f7fffff };
+    static const uint32_t special[] = { 0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                        0xffa00001, 1,          0x80000001, 0x7f7fffff };
     return rnd_below(t, 4) == 0 ? special[rnd_below(t, sizeof special / sizeof *special)] : (uint32_t)rnd(t);
 }
 
@@ -76,12 +80,14 @@ static void check(struct test *t, const struct kind *k, bool split, int how)
     char text[4096];
     struct sim sim;
     for (int i = 0; i < THREADS; i++)
-        for (int j = 0; j < COLUMNS; j++) values[i][j] = how == 0 ? random_value(t) : 0x7fc00000 + (uint32_t)j; /* NaN alone */
+        /* NaN alone */
+        for (int j = 0; j < COLUMNS; j++) values[i][j] = how == 0 ? random_value(t) : 0x7fc00000 + (uint32_t)j;
     const char *shape = split ? "16x32bx2" : "32x32b", *second = split ? ", 20" : "";
-    snprintf(text, sizeof text, "%stcgen05.st.sync.aligned.%s.x8.b32 [%%r5]%s, %s;\n%s", BEGIN, shape, second, R8, WAIT_ST);
+    snprintf(text, sizeof text, "%stcgen05.st.sync.aligned.%s.x8.b32 [%%r5]%s, %s;\n%s", BEGIN, shape, second, R8,
+             WAIT_ST);
     const size_t used = strlen(text);
-    snprintf(text + used, sizeof text - used, "tcgen05.ld.red.sync.aligned.%s.x8%s %s, %%r40, [%%r5]%s;\n%s", shape, k->words, L8,
-             second, WAIT_LD KEEP FREE);
+    snprintf(text + used, sizeof text - used, "tcgen05.ld.red.sync.aligned.%s.x8%s %s, %%r40, [%%r5]%s;\n%s", shape,
+             k->words, L8, second, WAIT_LD KEEP FREE);
     if (!sim_open(t, &sim, "sm_103a", text)) return;
     const uint64_t p[3] = { sim_buffer(&sim, values, sizeof values), sim_buffer(&sim, NULL, sizeof got),
                             sim_buffer(&sim, NULL, sizeof least) };
@@ -105,11 +111,16 @@ static void reductions_are_the_reference_s(struct test *t)
 /* The result of the reduction is the warp's after the wait, like the others. */
 static void the_result_has_to_be_waited_for(struct test *t)
 {
-    static const struct { const char *text; bool right; } examples[] = {
+    static const struct { const char *text; bool right;
+    } examples[] = {
         { BEGIN "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5], " R8 ";\n" WAIT_ST
-          "tcgen05.ld.red.sync.aligned.32x32b.x8.max.u32 " L8 ", %r40, [%r5];\n" WAIT_LD "add.u32 %r41, %r40, 1;\n" FREE, true },
+                "tcgen05.ld.red.sync.aligned.32x32b.x8.max.u32 " L8 ", %r40, [%r5];\n" WAIT_LD
+                "add.u32 %r41, %r40, 1;\n" FREE,
+          true },
         { BEGIN "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5], " R8 ";\n" WAIT_ST
-          "tcgen05.ld.red.sync.aligned.32x32b.x8.max.u32 " L8 ", %r40, [%r5];\nadd.u32 %r41, %r40, 1;\n" WAIT_LD FREE, false },
+                "tcgen05.ld.red.sync.aligned.32x32b.x8.max.u32 " L8
+                ", %r40, [%r5];\nadd.u32 %r41, %r40, 1;\n" WAIT_LD FREE,
+          false },
     };
     for (int i = 0; i < 2; i++) {
         static uint32_t values[THREADS][COLUMNS];
@@ -139,7 +150,8 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         { "sm_103a", "tcgen05.ld.red.sync.aligned.32x32b.x4.min.s32 {%r1, %r2}, %r3, [%r4];" },
     };
     struct sim sim;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* tcgen05.mma of every kind, shape and way to lie: whole kernels, whose results are compared bit by bit with the published models,
- * and (whole numbers) with integers.  All of tensor memory is compared: nothing but D may change. */
+/* tcgen05.mma of every kind, shape and way to lie: whole kernels, whose results are compared bit by bit with the
+ * published models, and (whole numbers) with integers.  All of tensor memory is compared: nothing but D may change. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static void compare(struct test *t, const struct mma_case *c, const struct image
             if (step != 1 && rnd(t) % step != 0) continue;
             const uint32_t want = case_result(c, i, j);
             if (got != want && wrong++ < 2) FAIL(t, "%s: D[%u][%u] is 0x%x, not 0x%x", what, i, j, got, want);
-            if (whole && case_whole_result(c, i, j) != got) FAIL(t, "%s: D[%u][%u] is 0x%x: not the whole number", what, i, j, got);
+            if (whole && case_whole_result(c, i, j) != got)
+                FAIL(t, "%s: D[%u][%u] is 0x%x: not the whole number", what, i, j, got);
         }
     if (memcmp(x->cells, x->after, c->form.ctas * CASE_CELLS * 4) != 0) FAIL(t, "%s: changes cells outside of D", what);
 }
@@ -113,7 +114,8 @@ static void scaled_of(struct test *t, uint8_t ctas, bool sparse, int times)
 {
     for (size_t k = 0; k < sizeof scaled_kinds / sizeof scaled_kinds[0]; k++)
         for (int i = 0; i < times; i++) {
-            const struct tcgen05_form form = { .kind = scaled_kinds[k].kind, .ctas = ctas, .block = scaled_kinds[k].block,
+            const struct tcgen05_form form = { .kind = scaled_kinds[k].kind, .ctas = ctas,
+                                               .block = scaled_kinds[k].block,
                                                .sparse = sparse, .a_in_tensor_memory = i % 3 == 2 };
             run_form(t, form, 128u * ctas, draw_n(t, form), i % 4 == 1);
         }
@@ -130,7 +132,8 @@ static void weight_stationary(struct test *t)
     static const uint32_t rows[] = { 32, 64, 128 }, columns[] = { 64, 128, 256 };
     for (size_t k = 0; k < sizeof plain_kinds / sizeof plain_kinds[0]; k++)
         for (int i = 0; i < 12; i++) {
-            const struct tcgen05_form form = { .kind = plain_kinds[k], .ctas = 1, .weight_stationary = true, .sparse = i % 4 == 3,
+            const struct tcgen05_form form = { .kind = plain_kinds[k], .ctas = 1, .weight_stationary = true,
+                                               .sparse = i % 4 == 3,
                                                .a_in_tensor_memory = i % 3 == 1 };
             run_form(t, form, rows[rnd_below(t, 3)], columns[rnd_below(t, form.sparse ? 2 : 3)], i % 2 == 0);
         }

@@ -1,5 +1,5 @@
-/* tcgen05.mma used wrongly: each wrong kernel is reported, its right twin, which differs in one thing, runs under several schedules
- * without a report; and forms that are refused when the module is read. */
+/* tcgen05.mma used wrongly: each wrong kernel is reported, its right twin, which differs in one thing, runs under
+ * several schedules without a report; and forms that are refused when the module is read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ static struct trial *trial_of(struct test *t, struct tcgen05_form form, uint32_t
     if (r == NULL) abort();
     r->c.form = form, r->c.m = m, r->c.n = n;
     do case_draw(t, &r->c, true);
-    while (r->c.half || r->c.masked || !r->c.accumulate || r->c.down != 0 || r->c.zero_mask != UINT64_MAX || r->c.at_b.mn_major ||
-           r->c.at_a.mn_major || r->c.at_a.mode == 0);
+    while (r->c.half || r->c.masked || !r->c.accumulate || r->c.down != 0 || r->c.zero_mask != UINT64_MAX
+           || r->c.at_b.mn_major || r->c.at_a.mn_major || r->c.at_a.mode == 0);
     r->x = images_of(t, &r->c);
     case_statement(&r->c, r->statement, sizeof r->statement);
     return r;
@@ -28,7 +28,8 @@ static void expect_none(struct test *t, struct trial *r)
 {
     struct sim sim;
     r->x.schedules = SCHEDULES;
-    if (!case_run(t, &sim, &r->c, &r->x, r->statement)) FAIL(t, "%s", sim.module == NULL ? r->statement : sim.report.text);
+    if (!case_run(t, &sim, &r->c, &r->x, r->statement))
+        FAIL(t, "%s", sim.module == NULL ? r->statement : sim.report.text);
     if (sim.module != NULL) sim_close(&sim);
     r->x.schedules = 0;
 }
@@ -40,7 +41,8 @@ static void expect(struct test *t, struct trial *r, enum report_code code, const
     const bool good = case_run(t, &sim, &r->c, &r->x, r->statement);
     if (good) FAIL(t, "no report: %s", words);
     else if (sim.module == NULL) FAIL(t, "%s is refused", r->statement);
-    else if (sim.report.code != code || strstr(sim.report.sentence, words) == NULL) FAIL(t, "not '%s': %s", words, sim.report.text);
+    else if (sim.report.code != code || strstr(sim.report.sentence, words) == NULL)
+        FAIL(t, "not '%s': %s", words, sim.report.text);
     if (sim.module != NULL) sim_close(&sim);
 }
 
@@ -54,7 +56,10 @@ static const struct tcgen05_form f16_form = { .kind = TCGEN05_F16, .ctas = 1 };
 static const struct tcgen05_form mxf8_form = { .kind = TCGEN05_MXF8F6F4, .ctas = 1, .block = 32 };
 static const struct tcgen05_form nvf4_form = { .kind = TCGEN05_MXF4NVF4, .ctas = 1, .block = 16 };
 
-static uint32_t *cell(const struct trial *r, uint32_t lane, uint32_t column) { return &r->x.cells[lane * 512 + column]; }
+static uint32_t *cell(const struct trial *r, uint32_t lane, uint32_t column)
+{
+    return &r->x.cells[lane * 512 + column];
+}
 
 /* ---- scales ---- */
 
@@ -70,8 +75,10 @@ static void scales_stand_in_four_groups_of_lanes(struct test *t)
         expect(t, r, REPORT_ILLEGAL, "reads the scales of column 79 of B from column");
         *cell(r, 32 * q + 15, r->c.sfb + 2) ^= 0x80u << 8 * r->c.sfb_id;
     }
-    *cell(r, 96, r->c.sfa) ^= 1u << (8 * ((r->c.sfa_id + 1) % 4));                 /* bytes that this instruction does not read */
-    *cell(r, 32 * 2 + 16, r->c.sfb + 2) ^= 1;                                    /* N is 80: lanes from 16 on hold nothing */
+    *cell(r, 96, r->c.sfa) ^= 1u << (8 * ((r->c.sfa_id + 1) % 4));                 /* bytes that this instruction does
+                                                                                      not read */
+    *cell(r, 32 * 2 + 16, r->c.sfb + 2) ^= 1;                                    /* N is 80: lanes from 16 on hold
+                                                                                    nothing */
     expect_none(t, r);
     end(r);
 }
@@ -157,7 +164,8 @@ static void matrices_lie_in_shared_memory(struct test *t)
     r->c.at_a = (struct case_matrix){ .start = CASE_SHARED, .leading = 16, .stride = 16, .mode = 0 };
     expect(t, r, REPORT_UNINITIALISED, "reads");
     r->c.at_a = (struct case_matrix){ .start = 112, .stride = 1024, .mode = 2 };
-    expect(t, r, REPORT_ILLEGAL, "reads 32 bytes of K from byte 112 of a row of A, which a 128-byte swizzle does not hold");
+    expect(t, r, REPORT_ILLEGAL,
+           "reads 32 bytes of K from byte 112 of a row of A, which a 128-byte swizzle does not hold");
     r->c.at_a = at;
     r->x.flip_a = UINT64_C(1) << 46;
     expect(t, r, REPORT_ILLEGAL, "takes the descriptor of A 0x");
@@ -210,11 +218,13 @@ static void metadata_are_legal(struct test *t)
 
 static void copies_agree(struct test *t)
 {
-    struct tcgen05_form form = { .kind = TCGEN05_F16, .ctas = 1, .weight_stationary = true, .a_in_tensor_memory = true };
+    struct tcgen05_form form = { .kind = TCGEN05_F16, .ctas = 1, .weight_stationary = true,
+                                 .a_in_tensor_memory = true };
     struct trial *r = trial_of(t, form, 64, 64);
     expect_none(t, r);
     *cell(r, 64 + 3, (r->c.cells_a & 0xffff) + 5) ^= 0x10000;
-    expect(t, r, REPORT_ILLEGAL, "reads row 3 of A from lane 3 of tensor memory and its copy from lane 67, which differ");
+    expect(t, r, REPORT_ILLEGAL,
+           "reads row 3 of A from lane 3 of tensor memory and its copy from lane 67, which differ");
     end(r);
     form = (struct tcgen05_form){ .kind = TCGEN05_I8, .ctas = 1, .weight_stationary = true, .sparse = true };
     r = trial_of(t, form, 32, 64);
@@ -230,7 +240,8 @@ static void containers_hold_one_element(struct test *t)
     struct trial *r;
     while ((r = trial_of(t, form, 128, 64))->c.fa != TENSOR_E2M1) end(r);
     expect_none(t, r);
-    *cell(r, 9, (r->c.cells_a & 0xffff) + 1) |= 0x100;                             /* the element as ldmatrix leaves it: too low */
+    *cell(r, 9, (r->c.cells_a & 0xffff) + 1) |= 0x100;                             /* the element as ldmatrix leaves it:
+                                                                                      too low */
     expect(t, r, REPORT_ILLEGAL, "reads element 5 of A from lane 9");
     end(r);
 }
@@ -243,7 +254,8 @@ static void descriptors_are_checked(struct test *t)
     expect_none(t, r);
     r->x.flip = 1u << 31;
     expect(t, r, REPORT_ILLEGAL, "which has 1 in bit 31 (reserved)");
-    r->x.flip = (1u ^ 5u) << 7;                                                    /* the code of e2m1 in another kind */
+    r->x.flip = (1u ^ 5u) << 7;                                                    /* the code of e2m1 in another
+                                                                                      kind */
     expect(t, r, REPORT_ILLEGAL, "has 5 in bits 9..7 (type of A); kind::mxf4nvf4 takes 1 (e2m1)");
     r->x.flip = 1u << 4;
     expect(t, r, REPORT_ILLEGAL, "has 1 in bits 5..4 (SFB_ID)");
@@ -283,20 +295,27 @@ static void refused_forms(struct test *t)
 {
     static const struct { const char *device, *statement, *words;
     } forms[] = {
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16.ashift [%r1], [%r2], %rd1, %r3, %p1;", "of .ashift no source says" },
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16.ashift [%r1], [%r2], %rd1, %r3, %p1;",
+          "of .ashift no source says" },
         { "sm_103a", "tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r3, %p1;", "needs the target sm_100a" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r3, %p1, 1;", "one too many" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::f8f6f4 [%r1], %rd1, %rd2, %r3, %p1, 1;", "one too many" },
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r3, %p1, 16;", "scale-input-d is 0 to 15" },
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16 [%r1], %rd1, %rd2, %r3, %p1, 16;",
+          "scale-input-d is 0 to 15" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16 [%rd1], %rd1, %rd2, %r3, %p1;", "is a register of 32 bits" },
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%rd5], %p1;", "of 32 bits" },
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%rd5], %p1;",
+          "of 32 bits" },
         { "sm_100a", "tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r3, {%r1,%r2,%r3,%r4}, %p1;", "" },
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;",
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%r1], %rd1, %rd2, %r3, [%r4], "
+                     "[%r5], %p1;",
           "" },
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block16 [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;", "" },
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;", "" },
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block16 [%r1], %rd1, %rd2, %r3, [%r4], [%r5], "
+                     "%p1;", "" },
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;",
+          "" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4 [%r1], %rd1, %rd2, %r3, %p1;", "" },
-        { "sm_100a", "tcgen05.mma.ws.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;", "" },
+        { "sm_100a", "tcgen05.mma.ws.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;",
+          "" },
         { "sm_100a", "tcgen05.mma.ws.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r3, %p1;", "" },
         { "sm_100a", "tcgen05.mma.ws.cta_group::1.kind::f16.collector::a::use [%r1], %rd1, %rd2, %r3, %p1;", "" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16.collector::b0::use [%r1], %rd1, %rd2, %r3, %p1;", "" },

@@ -1,5 +1,5 @@
-/* Tensor memory: where ld and st of every shape put their registers, and what is reported of misuse: each wrong kernel under the
- * first schedules, its right twin under none of 100. */
+/* Tensor memory: where ld and st of every shape put their registers, and what is reported of misuse: each wrong kernel
+ * under the first schedules, its right twin under none of 100. */
 #include "tests/support/harness.h"
 #include "machine/core/report.h"
 
@@ -7,7 +7,8 @@
 
 enum { REGISTERS = 8 };
 
-/* The manual's figures: each row of a shape is one lane of tensor memory, in 32-bit columns; threads go along a row first. */
+/* The manual's figures: each row of a shape is one lane of tensor memory, in 32-bit columns; threads go along a row
+ * first. */
 struct place { uint32_t lane, column, behind; }; /* behind: columns on, packed or not */
 static struct place figure(int shape, uint32_t t, uint32_t r)
 {
@@ -24,7 +25,8 @@ static struct place figure(int shape, uint32_t t, uint32_t r)
 }
 
 static const struct { const char *name, *count, *extra; bool high; } shapes[] = {
-    { "32x32b", "x8", "", false }, { "16x64b", "x8", "", true }, { "16x128b", "x4", "", true }, { "16x256b", "x2", "", true },
+    { "32x32b", "x8", "", false }, { "16x64b", "x8", "", true }, { "16x128b", "x4", "", true },
+      { "16x256b", "x2", "", true },
     { "16x32bx2", "x8", "20", true },
 };
 
@@ -41,7 +43,8 @@ static const struct { const char *name, *count, *extra; bool high; } shapes[] = 
 /* Fills 64 columns: cell = lane << 16 | column << 8 | 0x5a in the thread of that lane. */
 #define FILL \
     "mov.u32 %r6, 0; shl.b32 %r7, %r1, 16; or.b32 %r7, %r7, 0x5a; mov.u32 %r8, %r5;\n" \
-    "F: tcgen05.st.sync.aligned.32x32b.x1.b32 [%r8], {%r7}; add.u32 %r8, %r8, 1; add.u32 %r7, %r7, 256; add.u32 %r6, %r6, 1; " \
+    "F: tcgen05.st.sync.aligned.32x32b.x1.b32 [%r8], {%r7}; add.u32 %r8, %r8, 1; add.u32 %r7, %r7, 256; add.u32 %r6, " \
+    "%r6, 1; " \
     "setp.lt.u32 %p2, %r6, 64; @%p2 bra F;\n" WAIT_ST
 #define KEEP \
     "mul.wide.u32 %rd1, %r1, 32; add.u64 %rd1, %rd1, %rd60; st.global.v4.b32 [%rd1], {%r20, %r21, %r22, %r23}; " \
@@ -67,27 +70,31 @@ static void ld_gathers(struct test *t)
             for (uint32_t packed = 0; packed < 2; packed++) {
                 static uint32_t got[128][REGISTERS];
                 char text[4096];
-                snprintf(text, sizeof text, "%sadd.u32 %%r5, %%r5, %u;\ntcgen05.ld.sync.aligned.%s.%s%s.b32 %s, [%%r5+3]%s%s;\n%s",
+                snprintf(text, sizeof text, "%sadd.u32 %%r5, %%r5, %u;\ntcgen05.ld.sync.aligned.%s.%s%s.b32 %s, "
+                                            "[%%r5+3]%s%s;\n%s",
                          BEGIN FILL, high << 20, shapes[s].name, shapes[s].count, packed ? ".pack::16b" : "", R8("2"),
                          shapes[s].extra[0] != '\0' ? ", " : "", shapes[s].extra, WAIT_LD KEEP FREE);
                 if (!run_on_four_warps(t, text, got)) continue;
                 for (uint32_t i = 0; i < 128; i++)
                     for (uint32_t r = 0; r < REGISTERS; r++) {
                         const struct place p = figure(s, i % 32, r);
-                        const uint32_t lane = i / 32 * 32 + 16 * high + p.lane, first = 3 + p.column * (packed ? 2 : 1) + p.behind;
+                        const uint32_t lane = i / 32 * 32 + 16 * high + p.lane,
+                                       first = 3 + p.column * (packed ? 2 : 1) + p.behind;
                         const uint32_t want = packed ? (cell(lane, first) & 0xffff) | cell(lane, first + 1) << 16
                                                      : cell(lane, first);
                         if (got[i][r] != want)
-                            FAIL(t, "%s%s: thread %u, register %u is %x, not %x", shapes[s].name, packed ? " packed" : "", i, r,
-                                 got[i][r], want);
+                            FAIL(t, "%s%s: thread %u, register %u is %x, not %x", shapes[s].name,
+                                 packed ? " packed" : "", i, r, got[i][r], want);
                     }
             }
 }
 
 /* The thread's number and the register's, in both halves. */
 #define NUMBERS \
-    "mul.lo.u32 %r9, %r1, 0x01000100; add.u32 %r10, %r9, 0x10000; add.u32 %r11, %r10, 0x20001; add.u32 %r12, %r11, 0x20001; " \
-    "add.u32 %r13, %r12, 0x20001; add.u32 %r14, %r13, 0x20001; add.u32 %r15, %r14, 0x20001; add.u32 %r16, %r15, 0x20001; " \
+    "mul.lo.u32 %r9, %r1, 0x01000100; add.u32 %r10, %r9, 0x10000; add.u32 %r11, %r10, 0x20001; add.u32 %r12, %r11, " \
+    "0x20001; " \
+    "add.u32 %r13, %r12, 0x20001; add.u32 %r14, %r13, 0x20001; add.u32 %r15, %r14, 0x20001; add.u32 %r16, %r15, " \
+    "0x20001; " \
     "add.u32 %r17, %r16, 0x20001;\n"
 
 /* Read back as rows of 8 columns. */
@@ -124,8 +131,9 @@ static void halves_are_stored_where_they_are_loaded(struct test *t)
         char text[4096];
         snprintf(text, sizeof text,
                  "%stcgen05.st.sync.aligned.16x32bx2.x8%s.b32 [%%r5], 20, %s;\n"
-                 "%stcgen05.ld.sync.aligned.16x32bx2.x8%s.b32 %s, [%%r5], 20;\n%s", BEGIN FILL NUMBERS, packed ? ".unpack::16b" : "", R8("1"), WAIT_ST, packed ? ".pack::16b" : "", R8("2"),
-                 WAIT_LD KEEP FREE);
+                 "%stcgen05.ld.sync.aligned.16x32bx2.x8%s.b32 %s, [%%r5], 20;\n%s",
+                 BEGIN FILL NUMBERS, packed ? ".unpack::16b" : "", R8("1"), WAIT_ST, packed ? ".pack::16b" : "",
+                 R8("2"), WAIT_LD KEEP FREE);
         if (!run_on_four_warps(t, text, got)) continue;
         for (uint32_t i = 0; i < 128; i++)
             for (uint32_t r = 0; r < REGISTERS; r++) CHECK(t, got[i][r] == i * 0x01000100 + 0x10000 + r * 0x20001);
@@ -157,46 +165,58 @@ static const struct example {
     const char *words;
 } examples[] = {
     { "st, ld", BEGIN ST WAIT_ST LD WAIT_LD USE FREE, 128, REPORT_NONE, "" },
-    { "st, then ld of other warps", BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(AFTER LD WAIT_LD USE) FREE, 256, REPORT_NONE, "" },
-    { "ld, then st of other warps",
-      BEGIN LOWER(ST WAIT_ST LD WAIT_LD BEFORE) BAR UPPER(AFTER ST WAIT_ST) FREE, 256, REPORT_NONE, "" },
+    { "st, then ld of other warps", BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(AFTER LD WAIT_LD USE) FREE, 256,
+      REPORT_NONE, "" },
+    { "ld, then st of other warps", BEGIN LOWER(ST WAIT_ST LD WAIT_LD BEFORE) BAR UPPER(AFTER ST WAIT_ST) FREE, 256,
+      REPORT_NONE, "" },
     { "all of it", ONE ALLOC(512) DEALLOC(512), 32, REPORT_NONE, "" },
-    { "freed and allocated again", ONE ALLOC(512) DEALLOC(512) ALLOC(512) RELINQUISH DEALLOC(512), 32, REPORT_NONE, "" },
+    { "freed and allocated again", ONE ALLOC(512) DEALLOC(512) ALLOC(512) RELINQUISH DEALLOC(512), 32, REPORT_NONE,
+      "" },
     /* waits */
     { "no wait::st", BEGIN ST LD WAIT_LD USE WAIT_ST FREE, 128, REPORT_ASYNC, "no tcgen05.wait::st" },
     { "no wait::ld", BEGIN ST WAIT_ST LD USE WAIT_LD FREE, 128, REPORT_ASYNC, "no tcgen05.wait::ld has waited for it" },
-    { "overwritten before wait::ld", BEGIN ST WAIT_ST LD ST WAIT_LD WAIT_ST FREE, 128, REPORT_ASYNC, "no tcgen05.wait::ld since" },
+    { "overwritten before wait::ld", BEGIN ST WAIT_ST LD ST WAIT_LD WAIT_ST FREE, 128, REPORT_ASYNC,
+      "no tcgen05.wait::ld since" },
     { "freed before wait::ld", BEGIN ST WAIT_ST LD FREE, 128, REPORT_ASYNC, "frees columns" },
     { "freed before wait::st", BEGIN ST FREE, 128, REPORT_ASYNC, "frees columns" },
     /* fences */
-    { "no fence before", BEGIN LOWER(ST WAIT_ST) BAR UPPER(AFTER LD WAIT_LD) FREE, 256, REPORT_RACE, "before_thread_sync there" },
-    { "no fence after", BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(LD WAIT_LD) FREE, 256, REPORT_RACE, "after_thread_sync here" },
-    { "fence before the wait", BEGIN LOWER(ST BEFORE WAIT_ST) BAR UPPER(AFTER LD WAIT_LD) FREE, 256, REPORT_RACE, "a synchron" },
-    { "fence after before the barrier", BEGIN LOWER(ST WAIT_ST BEFORE) UPPER(AFTER) BAR UPPER_AGAIN(LD WAIT_LD) FREE, 256,
-      REPORT_RACE, "a synchronisation" },
-    { "read, then written without fences", BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(AFTER LD WAIT_LD) BAR
-      "@!%p3 bra X;\n" ST WAIT_ST "X:\n" FREE, 256, REPORT_RACE, "writes lane" },
+    { "no fence before", BEGIN LOWER(ST WAIT_ST) BAR UPPER(AFTER LD WAIT_LD) FREE, 256, REPORT_RACE,
+      "before_thread_sync there" },
+    { "no fence after", BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(LD WAIT_LD) FREE, 256, REPORT_RACE,
+      "after_thread_sync here" },
+    { "fence before the wait", BEGIN LOWER(ST BEFORE WAIT_ST) BAR UPPER(AFTER LD WAIT_LD) FREE, 256, REPORT_RACE,
+      "a synchron" },
+    { "fence after before the barrier", BEGIN LOWER(ST WAIT_ST BEFORE) UPPER(AFTER) BAR UPPER_AGAIN(LD WAIT_LD) FREE,
+      256, REPORT_RACE, "a synchronisation" },
+    { "read, then written without fences",
+      BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(AFTER LD WAIT_LD) BAR "@!%p3 bra X;\n" ST WAIT_ST "X:\n" FREE, 256,
+      REPORT_RACE, "writes lane" },
     /* places */
     { "another quarter", BEGIN "add.u32 %r5, %r5, 0x200000;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL, "accesses lanes" },
-    { "behind the allocation", BEGIN "add.u32 %r5, %r5, 64;\n" ST WAIT_ST FREE, 128, REPORT_OUT_OF_BOUNDS, "not allocated" },
+    { "behind the allocation", BEGIN "add.u32 %r5, %r5, 64;\n" ST WAIT_ST FREE, 128, REPORT_OUT_OF_BOUNDS,
+      "not allocated" },
     { "never written", BEGIN LD WAIT_LD FREE, 128, REPORT_UNINITIALISED, "has not been written" },
-    { "addresses differ", BEGIN "add.u32 %r5, %r5, %r1;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL, "not the same in all lanes" },
+    { "addresses differ", BEGIN "add.u32 %r5, %r5, %r1;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL,
+      "not the same in all lanes" },
     { "after dealloc", BEGIN FREE BAR ST WAIT_ST, 128, REPORT_OUT_OF_BOUNDS, "not allocated" },
     /* allocation */
     { "not freed", ONE ALLOC(64), 32, REPORT_RESOURCES, "no tcgen05.dealloc" },
     { "freed by another size", ONE ALLOC(64) DEALLOC(32), 32, REPORT_ILLEGAL, "where 64 were allocated" },
     { "freed twice", ONE ALLOC(64) DEALLOC(64) DEALLOC(64), 32, REPORT_ILLEGAL, "where no allocation begins" },
-    { "allocated after relinquish", ONE RELINQUISH ALLOC(64) DEALLOC(64), 32, REPORT_ILLEGAL, "relinquish_alloc_permit" },
+    { "allocated after relinquish", ONE RELINQUISH ALLOC(64) DEALLOC(64), 32, REPORT_ILLEGAL,
+      "relinquish_alloc_permit" },
     { "sizes increase", ONE ALLOC(32) ALLOC(64), 32, REPORT_ILLEGAL, "must not increase" },
     { "past 512 columns", ONE ALLOC(512) ALLOC(32), 32, REPORT_DEADLOCK, "tensor memory" },
-    { "48 columns", ONE "mov.u32 %r4, 48; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], %r4;", 32, REPORT_ILLEGAL,
-      "power of two" },
+    { "48 columns", ONE "mov.u32 %r4, 48; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], %r4;", 32,
+      REPORT_ILLEGAL, "power of two" },
 };
 
 static bool run_under(struct sim *sim, const struct example *e, int schedule)
 {
     sim->machine.options.seed = (uint64_t)schedule;
-    sim->machine.options.schedule = schedule == 0 ? SCHEDULE_EARLIEST : schedule == 1 ? SCHEDULE_LATEST : SCHEDULE_RANDOM;
+    sim->machine.options.schedule = schedule == 0   ? SCHEDULE_EARLIEST
+                                    : schedule == 1 ? SCHEDULE_LATEST
+                                                    : SCHEDULE_RANDOM;
     return sim_run(sim, "k", 1, e->block, 0, NULL, 0);
 }
 
@@ -220,8 +240,8 @@ static void examples_are_judged(struct test *t)
     }
 }
 
-/* A module with no tcgen05.fence at all is as if fenced where barriers release and acquire; relaxed ones always need both fences
- * (9.7.16.6.4.4), and with them are enough. */
+/* A module with no tcgen05.fence at all is as if fenced where barriers release and acquire; relaxed ones always need
+ * both fences (9.7.16.6.4.4), and with them are enough. */
 static void fences_are_demanded_of_modules_that_have_any(struct test *t)
 {
 #define MBARRIER ".shared .align 8 .b64 b; setp.eq.u32 %p4, %tid.x, 0; @%p4 mbarrier.init.shared::cta.b64 [b], 128;\n"
@@ -236,7 +256,8 @@ static void fences_are_demanded_of_modules_that_have_any(struct test *t)
         { HAND_OVER("relaxed", BEFORE, "acquire", AFTER), RIGHT },
         { ".shared .align 8 .b64 b; setp.eq.u32 %p4, %tid.x, 0; @%p4 mbarrier.init.shared::cta.b64 [b], 4;\n" BEGIN
           LOWER(ST WAIT_ST "and.b32 %r6, %r1, 31; setp.eq.u32 %p6, %r6, 0; @%p6 bra Z;\n" BEFORE "bra Y; Z:\n" BEFORE
-                ARRIVE("release") "Y:\n") UPPER(AWAIT("acquire") AFTER LD WAIT_LD USE) FREE, RIGHT }, /* lanes fence in turn */
+                /* lanes fence in turn */
+                ARRIVE("release") "Y:\n") UPPER(AWAIT("acquire") AFTER LD WAIT_LD USE) FREE, RIGHT },
         { HAND_OVER("release", "", "acquire", ""), WRONG_IF_ALWAYS },
         { BEGIN LOWER(ST WAIT_ST) BAR UPPER(LD WAIT_LD USE) FREE, WRONG_IF_ALWAYS },
         { HAND_OVER("release", BEFORE, "acquire", ""), WRONG },
@@ -256,7 +277,8 @@ static void fences_are_demanded_of_modules_that_have_any(struct test *t)
             for (int s = 0; s < (right ? 100 : 20); s++) {
                 sim.machine.options.seed = (uint64_t)s;
                 const bool ran = sim_run(&sim, "k", 1, 256, 0, NULL, 0);
-                const bool named = !ran && sim.report.code == REPORT_RACE && strstr(sim.report.text, "thread_sync") != NULL;
+                const bool named =
+                    !ran && sim.report.code == REPORT_RACE && strstr(sim.report.text, "thread_sync") != NULL;
                 if (ran == right && (ran || named)) continue;
                 FAIL(t, "case %zu, mode %d, schedule %d: %s", i, mode, s, ran ? "no report" : sim.report.text);
                 break;
@@ -282,8 +304,11 @@ static void a_barrier_is_demanded_before_dealloc(struct test *t)
         if (!sim_open(t, &sim, "sm_100a", cases[i].text)) continue;
         for (int s = 0; s < (cases[i].right ? 100 : 20); s++) {
             sim.machine.options.seed = (uint64_t)s;
-            if (sim_run(&sim, "k", 1, 128, 0, NULL, 0) != cases[i].right) FAIL(t, "case %zu, schedule %d: %s", i, s, sim.report.text);
-            named = named || (sim.report.code == REPORT_RACE && strstr(sim.report.text, "frees columns that the tcgen05.") != NULL);
+            if (sim_run(&sim, "k", 1, 128, 0, NULL, 0) != cases[i].right)
+                FAIL(t, "case %zu, schedule %d: %s", i, s, sim.report.text);
+            named = named
+                    || (sim.report.code == REPORT_RACE
+                        && strstr(sim.report.text, "frees columns that the tcgen05.") != NULL);
         }
         if (!cases[i].right && !named) FAIL(t, "case %zu: no race with dealloc", i);
         sim_close(&sim);
@@ -316,8 +341,12 @@ static void illegal_forms_are_refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(ld_gathers), TEST(st_scatters), TEST(halves_are_stored_where_they_are_loaded),
-                                              TEST(examples_are_judged), TEST(fences_are_demanded_of_modules_that_have_any),
-                                              TEST(a_barrier_is_demanded_before_dealloc), TEST(illegal_forms_are_refused) };
+    static const struct test_case cases[] = { TEST(ld_gathers),
+                                              TEST(st_scatters),
+                                              TEST(halves_are_stored_where_they_are_loaded),
+                                              TEST(examples_are_judged),
+                                              TEST(fences_are_demanded_of_modules_that_have_any),
+                                              TEST(a_barrier_is_demanded_before_dealloc),
+                                              TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -8,16 +8,21 @@
 #define ADDRESS "bar.warp.sync -1; ld.shared.u32 %r3, [s]; bar.warp.sync -1;\n"
 #define DEALLOC(n) ADDRESS "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, " #n ";\n"
 /* The address goes to p0[CTA]. */
-#define KEEP ADDRESS "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %rd1, %rd60; st.global.u32 [%rd2], %r3;\n"
+#define KEEP \
+    ADDRESS "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %rd1, %rd60; st.global.u32 [%rd2], " \
+            "%r3;\n"
 /* CTAs count themselves at p1, and go on when there are two. */
 #define MEET \
     "mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra ONE; red.release.gpu.global.add.u32 [%rd61], 1; " \
     "ONE: bar.warp.sync -1;\n" \
     "MEET: ld.acquire.gpu.global.u32 %r2, [%rd61]; setp.lt.u32 %p2, %r2, 2; @%p2 bra MEET; bar.warp.sync -1;\n"
 /* Values that nobody else may overwrite: the CTA's number in the first column. */
-#define NUMBER ADDRESS "mov.u32 %r4, %ctaid.x; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r4}; tcgen05.wait::st.sync.aligned;\n"
+#define NUMBER \
+    ADDRESS \
+        "mov.u32 %r4, %ctaid.x; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r4}; tcgen05.wait::st.sync.aligned;\n"
 #define VERIFY \
-    "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r3]; tcgen05.wait::ld.sync.aligned; setp.ne.u32 %p3, %r5, %r4; @%p3 trap;\n"
+    "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r3]; tcgen05.wait::ld.sync.aligned; setp.ne.u32 %p3, %r5, %r4; " \
+    "@%p3 trap;\n"
 
 enum { ANY, NEVER, ALWAYS_STUCK, STUCK_WHEN_PACKED };
 static const struct example {
@@ -29,9 +34,12 @@ static const struct example {
     { "all of it, one after the other", ALLOC(512) RELINQUISH NUMBER VERIFY DEALLOC(512), 1, 8, ANY, NEVER },
     { "all of it, without relinquishing", ALLOC(512) NUMBER VERIFY DEALLOC(512), 1, 8, ANY, NEVER },
     { "two at once", ALLOC(256) RELINQUISH KEEP NUMBER MEET VERIFY DEALLOC(256), 1, 2, 256, NEVER },
-    { "two at once, both want more", ALLOC(128) AGAIN(128) RELINQUISH KEEP MEET "ld.shared.u32 %r3, [s]; and.b32 %r3, %r3, 256; "
+    { "two at once, both want more",
+      ALLOC(128) AGAIN(128) RELINQUISH KEEP MEET
+      "ld.shared.u32 %r3, [s]; and.b32 %r3, %r3, 256; "
       "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 128; add.u32 %r3, %r3, 128; "
-      "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 128;\n", 1, 2, 256, NEVER },
+      "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 128;\n",
+      1, 2, 256, NEVER },
     { "two that must meet, and do not both fit", ALLOC(512) RELINQUISH MEET DEALLOC(512), 1, 2, ANY, ALWAYS_STUCK },
     { "two that must meet, on an SM each if nobody packs them", ALLOC(512) RELINQUISH MEET DEALLOC(512), 2, 2, ANY,
       STUCK_WHEN_PACKED },
@@ -65,13 +73,15 @@ static void ctas_wait_for_columns(struct test *t)
             uint32_t address[2] = { 0 };
             if (!sim_open(t, &sim, "sm_100a", e->text)) break;
             use_schedule(&sim, s);
-            const uint64_t parameters[2] = { sim_buffer(&sim, address, sizeof address), sim_buffer(&sim, address, sizeof address) };
+            const uint64_t parameters[2] = { sim_buffer(&sim, address, sizeof address),
+                                             sim_buffer(&sim, address, sizeof address) };
             const bool ran = launch(&sim, e, parameters), stuck = is_stuck(e, s, ran);
             sim_read(&sim, parameters[0], address, sizeof address);
-            if (ran == stuck || (!ran && (sim.report.code != REPORT_DEADLOCK || strstr(sim.report.text, "without end") == NULL)))
+            if (ran == stuck
+                || (!ran && (sim.report.code != REPORT_DEADLOCK || strstr(sim.report.text, "without end") == NULL)))
                 FAIL(t, "%s, schedule %d: %s", e->what, (int)s, ran ? "no report" : sim.report.text);
-            if (ran && e->distinct != ANY && (address[0] > address[1] ? address[0] - address[1] : address[1] - address[0]) !=
-      e->distinct)
+            if (ran && e->distinct != ANY
+                && (address[0] > address[1] ? address[0] - address[1] : address[1] - address[0]) != e->distinct)
                 FAIL(t, "%s, schedule %d: columns %u and %u", e->what, (int)s, address[0], address[1]);
             sim_close(&sim);
         }
@@ -104,10 +114,13 @@ static void pairs_wait_for_columns(struct test *t)
 {
 #define PAIR(name) "tcgen05." name ".cta_group::2.sync.aligned"
     static const char *const text[] = {
-        ".shared .align 4 .b32 s; " PAIR("alloc") ".shared::cta.b32 [s], 512; " PAIR("relinquish_alloc_permit") ";\n"
-        NUMBER VERIFY PAIR("dealloc") ".b32 %r3, 512;\n",
-        ".shared .align 4 .b32 s; " PAIR("alloc") ".shared::cta.b32 [s], 256; " PAIR("alloc") ".shared::cta.b32 [s], 256;\n"
-        NUMBER VERIFY "mov.u32 %r3, 0; " PAIR("dealloc") ".b32 %r3, 256; mov.u32 %r3, 256; " PAIR("dealloc") ".b32 %r3, 256;\n" };
+        ".shared .align 4 .b32 s; " PAIR("alloc") ".shared::cta.b32 [s], 512; " PAIR(
+            "relinquish_alloc_permit") ";\n" NUMBER VERIFY PAIR("dealloc") ".b32 %r3, 512;\n",
+        ".shared .align 4 .b32 s; " PAIR("alloc") ".shared::cta.b32 [s], 256; " PAIR(
+            "alloc") ".shared::cta.b32 [s], 256;\n" NUMBER VERIFY
+                     "mov.u32 %r3, 0; " PAIR("dealloc") ".b32 %r3, 256; mov.u32 %r3, 256; " PAIR(
+                         "dealloc") ".b32 %r3, 256;\n"
+    };
     for (int i = 0; i < 2; i++)
         for (uint64_t s = 0; s < 100; s++) {
             struct sim sim;
@@ -116,9 +129,11 @@ static void pairs_wait_for_columns(struct test *t)
             use_schedule(&sim, s);
             sim.machine.options.sms = 2;
             sim.machine.options.threads = 1;
-            const struct launch launch = { .image = &sim.image, .function = ptx_function(sim.module, "k"), .grid = { 8, 1, 1 },
+            const struct launch launch = { .image = &sim.image, .function = ptx_function(sim.module, "k"),
+                                           .grid = { 8, 1, 1 },
                                            .block = { 32, 1, 1 }, .cluster = { 2, 1, 1 }, .parameters = parameters };
-            if (!machine_run(&sim.machine, &launch, &sim.report)) FAIL(t, "%s\nschedule %d: %s", text[i], (int)s, sim.report.text);
+            if (!machine_run(&sim.machine, &launch, &sim.report))
+                FAIL(t, "%s\nschedule %d: %s", text[i], (int)s, sim.report.text);
             sim_close(&sim);
         }
 }
@@ -127,7 +142,8 @@ static void pairs_wait_for_columns(struct test *t)
 static void registers_limit_an_sm(struct test *t)
 {
 #define WITH_REGISTERS(n) \
-    ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1) .maxnreg " #n "\n{\n" \
+    ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1) .maxnreg " #n \
+    "\n{\n" \
     ".reg .b32 %r<4>; .reg .b64 %rd<64>; .reg .pred %p<4>; ld.param.u64 %rd61, [p1];\n" MEET "ret;\n}\n"
     static const char *const text[] = { WITH_REGISTERS(64), WITH_REGISTERS(128) };
     for (int i = 0; i < 2; i++) {
@@ -144,7 +160,8 @@ static void registers_limit_an_sm(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(ctas_wait_for_columns), TEST(a_cta_that_waits_for_itself_is_reported),
+    static const struct test_case cases[] = { TEST(ctas_wait_for_columns),
+                                              TEST(a_cta_that_waits_for_itself_is_reported),
                                               TEST(pairs_wait_for_columns), TEST(registers_limit_an_sm) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A program on the driver API, as a user has one: library_program.py LIBRARY KERNEL.ptx ENTRY.  Runs ENTRY(out, in) on a CTA of 64
-threads; exit status 0 if out[i] = in[63 - i] for all i, 1 if not, 2 if a call fails."""
+"""A program on the driver API, as a user has one: library_program.py LIBRARY KERNEL.ptx ENTRY.  Runs ENTRY(out, in) on
+a CTA of 64 threads; exit status 0 if out[i] = in[63 - i] for all i, 1 if not, 2 if a call fails."""
 import ctypes
 import struct
 import sys

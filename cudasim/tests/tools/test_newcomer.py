@@ -44,20 +44,24 @@ def main():
             failures.append(what)
 
     for name, kernel in (("ptx", "scale.ptx"), ("ptx-product", "product.ptx")):
-        check(block(page, name).group(1) in open(os.path.join(docs, kernel)).read(), "the kernel shown is not in " + kernel)
+        check(block(page, name).group(1) in open(os.path.join(docs, kernel)).read(),
+              "the kernel shown is not in " + kernel)
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(folder + "/bin")
         os.symlink(cudasim, folder + "/bin/cudasim")
         os.environ["PATH"] = folder + "/bin:" + os.environ["PATH"]
-        numbers_file(folder + "/x.npy", [float(i) for i in range(128)])      # what the first command makes, without numpy
+        # what the first command makes, without numpy
+        numbers_file(folder + "/x.npy", [float(i) for i in range(128)])
         numbers_file(folder + "/a.npy", [float(i % 7) for i in range(2048)], "e")     # the sixth command
         numbers_file(folder + "/b.npy", [float(i % 5) for i in range(128)], "e")
-        for command, name, wanted in ((1, "report", 1), (2, None, 0), (3, None, 0), (4, "mutants", 0), (6, "report-product", 1),
+        for command, name, wanted in ((1, "report", 1), (2, None, 0), (3, None, 0), (4, "mutants", 0),
+                                      (6, "report-product", 1),
                                       (7, None, 0), (8, None, 0)):
             status, text = run(commands[command], folder, docs)
             check(status == wanted, "%s: exit status %d instead of %d\n%s" % (commands[command], status, wanted, text))
             for number, file in ((1, "y.npy"), (6, "d.npy")):
-                check(command != number or not os.path.exists(os.path.join(folder, file)), file + " is written in spite of the report")
+                check(command != number or not os.path.exists(os.path.join(folder, file)),
+                      file + " is written in spite of the report")
             if name is not None and write:
                 page = page.replace(block(page, name).group(0), "```%s\n%s```" % (name, text))
             elif name is not None:

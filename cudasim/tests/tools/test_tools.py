@@ -27,7 +27,8 @@ def cudasim(*arguments, env=None):
 
 
 def npy(path, descr, shape, data, version=1, order="False", header=None, head=b"\x93NUMPY"):
-    text = header or "{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }" % (descr, order, "".join("%d," % n for n in shape))
+    text = header or "{'descr': '%s', 'fortran_order': %s, 'shape': (%s), }" % (descr, order,
+                                                                                "".join("%d," % n for n in shape))
     text += " " * (-(12 + len(text) + 1) % 64) + "\n"
     length = struct.pack("<H" if version == 1 else "<I", len(text))
     with open(path, "wb") as file:
@@ -44,8 +45,8 @@ def read_npy(path):
 
 def ptx(path, parameters, body, version="8.4", target="sm_90a", entry="k"):
     with open(path, "w") as file:
-        file.write(".version %s\n.target %s\n.address_size 64\n.visible .entry %s(%s)\n{\n.reg .b32 %%r<40>; .reg .b64 %%rd<20>; "
-                   ".reg .f32 %%f<40>; .reg .pred %%p<8>; .reg .b64 %%t<4>;\n%s\nret;\n}\n" %
+        file.write(".version %s\n.target %s\n.address_size 64\n.visible .entry %s(%s)\n{\n.reg .b32 %%r<40>; "
+                   ".reg .b64 %%rd<20>; .reg .f32 %%f<40>; .reg .pred %%p<8>; .reg .b64 %%t<4>;\n%s\nret;\n}\n" %
                    (version, target, entry, parameters, body))
     return path
 
@@ -72,19 +73,23 @@ def every_verb_has_help():
 # ---- arguments ----
 
 def results_come_back(folder):
-    kernel = ptx(folder + "/sum.ptx", ".param .u64 a, .param .u64 b, .param .u64 c, .param .s32 i, .param .f32 f, .param .u64 z",
-                 "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.s32 %r1, [i]; ld.param.f32 %f1, "
-                 "[f];\nld.param.u64 %rd4, [z]; mov.u32 %r2, %tid.x; mul.wide.u32 %rd5, %r2, 4; add.u64 %rd1, %rd1, %rd5;\n"
-                 "add.u64 %rd2, %rd2, %rd5; add.u64 %rd3, %rd3, %rd5; add.u64 %rd4, %rd4, %rd5; ld.global.s32 %r3, [%rd1]; "
-                 "ld.global.s32 %r4, [%rd4];\nadd.s32 %r3, %r3, %r1; add.s32 %r3, %r3, %r4; st.global.s32 [%rd2], %r3; "
-                 "ld.global.f32 "
+    kernel = ptx(folder + "/sum.ptx", ".param .u64 a, .param .u64 b, .param .u64 c, .param .s32 i, .param .f32 f, "
+                                      ".param .u64 z",
+                 "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.s32 %r1, [i]; "
+                 "ld.param.f32 %f1, [f];\nld.param.u64 %rd4, [z]; mov.u32 %r2, %tid.x; mul.wide.u32 %rd5, %r2, 4; "
+                 "add.u64 %rd1, %rd1, %rd5;\n"
+                 "add.u64 %rd2, %rd2, %rd5; add.u64 %rd3, %rd3, %rd5; add.u64 %rd4, %rd4, %rd5; "
+                 "ld.global.s32 %r3, [%rd1]; ld.global.s32 %r4, [%rd4];\nadd.s32 %r3, %r3, %r1; add.s32 %r3, %r3, %r4; "
+                 "st.global.s32 [%rd2], %r3; ld.global.f32 "
                  "%f2, [%rd3]; mul.f32 %f2, %f2, %f1; st.global.f32 [%rd3], %f2;")
     values = list(range(-4, 28))
     for version in (1, 2, 3):
         npy(folder + "/a.npy", "<i4", [4, 8], struct.pack("<32i", *values), version)
         npy(folder + "/c.npy", "<f4", [32], struct.pack("<32f", *values), version)
-        status, out, err = cudasim("run", kernel, "--block", 32, "--arg", "in:%s/a.npy" % folder, "--arg", "out:%s/b.npy:i32:2x16" %
-                                   folder, "--arg", "inout:%s/c.npy:%s/d.npy" % (folder, folder), "--arg", "i32:-5", "--arg",
+        status, out, err = cudasim("run", kernel, "--block", 32, "--arg", "in:%s/a.npy" % folder, "--arg",
+                                   "out:%s/b.npy:i32:2x16" %
+                                   folder, "--arg", "inout:%s/c.npy:%s/d.npy" % (folder, folder), "--arg", "i32:-5",
+                                   "--arg",
                                    "f32:1.5", "--arg", "zero:128")
         check((status, out, err) == (0, "", ""), err)
         header, data = read_npy(folder + "/b.npy")
@@ -113,12 +118,15 @@ def structures_pass_by_value(folder):
     check(read_npy(folder + "/o.npy")[1] == words(0x11223344), "hex")
 
 
-TENSOR = ("ld.param.u64 %rd1, [o]; mov.b64 %rd2, m; cvta.param.u64 %rd2, %rd2; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, "
-          "%tid.x;\n"
-          "setp.ne.u32 %p1, %r3, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster; READY: "
-          "bar.sync 0;\n@%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128; mov.u32 %r4, 4; mov.u32 %r5, 4;\n"
-          "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd2, {%r4, %r5}], [%r2];\n"
-          "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT; shl.b32 %r6, %r3, 2; add.u32 %r7, %r1, %r6;\n"
+TENSOR = ("ld.param.u64 %rd1, [o]; mov.b64 %rd2, m; cvta.param.u64 %rd2, %rd2; mov.u32 %r1, s; mov.u32 %r2, bar; "
+          "mov.u32 %r3, %tid.x;\n"
+          "setp.ne.u32 %p1, %r3, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; "
+          "fence.mbarrier_init.release.cluster; READY: bar.sync 0;\n@%p1 bra WAIT; "
+          "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128; mov.u32 %r4, 4; mov.u32 %r5, 4;\n"
+          "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd2, {%r4, %r5}], "
+          "[%r2];\n"
+          "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT; shl.b32 %r6, %r3, 2; "
+          "add.u32 %r7, %r1, %r6;\n"
           "ld.shared.u32 %r8, [%r7]; mul.wide.u32 %rd3, %r3, 4; add.u64 %rd1, %rd1, %rd3; st.global.u32 [%rd1], %r8;")
 
 
@@ -126,7 +134,8 @@ def tensor_maps_are_arguments(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 o, .param .u64 a, .param .align 64 .b8 m[128]",
                  ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;\n" + TENSOR)
     npy(folder + "/a.npy", "<u4", [16, 8], words(*range(128)))
-    arguments = ["run", kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg", "in:%s/a.npy" % folder, "--arg"]
+    arguments = ["run", kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg",
+                 "in:%s/a.npy" % folder, "--arg"]
     status, _, err = cudasim(*arguments, "tensormap:2:u32:16x8:8x4", "--schedules", 5)
     check(status == 0, err)
     check(read_npy(folder + "/o.npy")[1] == words(*[8 * (4 + i // 4) + 4 + i % 4 for i in range(32)]), "tensor map")
@@ -149,11 +158,13 @@ def bad_input_is_named(folder):
     cases = [
         (["run"], "KERNEL.ptx is missing"), (["run", folder + "/none.ptx", "--block", 1], "No such file"),
         (["run", kernel] + two, "--block X[,Y,Z] is missing"),
-        (["run", kernel, "--block", "0"] + two, "--block 0: must be X"), (["run", kernel, "--block", "1,2,3,4"] + two, "must be X"),
+        (["run", kernel, "--block", "0"] + two, "--block 0: must be X"),
+        (["run", kernel, "--block", "1,2,3,4"] + two, "must be X"),
         (["run", kernel, "--block", "64,32"] + two, "allows 1024 threads"),
         (["run", kernel, "--block", 1, "--grid", "3", "--cluster", 2] + two, "must be a multiple of the cluster"),
         (["run", kernel, "--block", 1, "--cluster", 17] + two, "--cluster 17: must be"),
-        (["run", kernel, "--block", 1, "--shared", 300000] + two, "--shared 300000: with 0 static bytes more than the 232448"),
+        (["run", kernel, "--block", 1, "--shared", 300000] + two,
+         "--shared 300000: with 0 static bytes more than the 232448"),
         (["run", kernel, "--block", 1, "--entry", "q"] + two, "has no such kernel"),
         (["run", kernel, "--block", 1, "--device", "sm_80"] + two, "no such device"),
         (["run", kernel, "--block", 1, "--device", "sm_100a"] + two, "does not run on sm_100a"),
@@ -166,7 +177,8 @@ def bad_input_is_named(folder):
         (["run", kernel, "--block", 1, "--profile=xml"] + two, "must be --profile"),
         (["run", kernel, "--block", 1], "0 --arg, but k has 2 parameters"),
         (["run", kernel, "--block", 1] + two + two, "4 --arg, but k has 2 parameters"),
-        (["run", kernel, "--block", 1, "--arg", "in:" + good, "--arg", "u64:1"], "a value of 8 bytes, but parameter 2 of k has 4"),
+        (["run", kernel, "--block", 1, "--arg", "in:" + good, "--arg", "u64:1"],
+         "a value of 8 bytes, but parameter 2 of k has 4"),
         (["run", kernel, "--block", 1, "--arg", "u32:1", "--arg", "u32:1"], "parameter 1 of k has 8"),
         (["run", kernel, "--block", 1] + two[:3] + ["u32:-1"], "no number of type u32"),
         (["run", kernel, "--block", 1] + two[:3] + ["i32:2147483648"], "no number of type i32"),
@@ -198,7 +210,8 @@ def wrong_arrays_are_refused(folder):
         (dict(good, header="{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), 'x': 1, }"), "unknown key"),
         (dict(good, header="{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"), "one twice"),
         (dict(good, header="{'descr': '<f4', 'fortran_order': False, 'shape': (6), }"), "no tuple"),
-        (dict(good, header="{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }"), "ends before"),
+        (dict(good, header="{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }"),
+         "ends before"),
         (dict(good, header="['descr']"), "no dictionary"),
     ]
     for case, sentence in cases:
@@ -215,26 +228,29 @@ def wrong_arrays_are_refused(folder):
 # ---- reports ----
 
 def a_report_leaves_files_alone(folder):
-    kernel = ptx(folder + "/k.ptx", ".param .u64 a", "ld.param.u64 %rd1, [a]; mov.u32 %r1, 7; st.global.u32 [%rd1], %r1;\n"
+    kernel = ptx(folder + "/k.ptx", ".param .u64 a",
+                 "ld.param.u64 %rd1, [a]; mov.u32 %r1, 7; st.global.u32 [%rd1], %r1;\n"
                  "st.global.u32 [%rd1+4], %r1;")
     open(folder + "/o.npy", "w").write("before")
     status, out, err = cudasim("run", kernel, "--block", 1, "--arg", "out:%s/o.npy:u32:1" % folder)
     check(status == 1 and out == "" and err.startswith("cudasim: out-of-bounds access\n"), err)
     check("line 8: st.global.u32 [%rd1+4], %r1;" in err, err)
-    check(open(folder + "/o.npy").read() == "before" and sorted(os.listdir(folder)) == ["k.ptx", "o.npy"], os.listdir(folder))
+    check(open(folder + "/o.npy").read() == "before" and sorted(os.listdir(folder)) == ["k.ptx", "o.npy"],
+          os.listdir(folder))
 
 
 def schedules_that_differ_are_reported(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 a, .param .u64 b",
-                 "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %tid.x; atom.global.add.u32 %r2, [%rd2], 1; "
-                 "mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, %rd3; st.global.u32 [%rd1], %r2;")
+                 "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %tid.x; "
+                 "atom.global.add.u32 %r2, [%rd2], 1; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, %rd3; "
+                 "st.global.u32 [%rd1], %r2;")
     arguments = ["run", kernel, "--block", 256, "--arg", "out:%s/o.npy:u32:256" % folder, "--arg", "zero:4"]
     status, _, err = cudasim(*arguments, "--schedules", 20)
     check(status == 1 and "cudasim: schedules disagree" in err and not os.path.exists(folder + "/o.npy"), err)
     runs = re.findall(r"CUDASIM_SCHEDULE=(\w+) CUDASIM_SEED=(\d+)", err)
     check(len(runs) == 2, err)
-    offset, one, first, other, second = re.search(r"; from offset (\d+): ([0-9a-f ]+) \((\w+)\), ([0-9a-f ]+) \((\w+)\)",
-                                                  err).groups()
+    differ = re.search(r"; from offset (\d+): ([0-9a-f ]+) \((\w+)\), ([0-9a-f ]+) \((\w+)\)", err)
+    offset, one, first, other, second = differ.groups()
     for (schedule, seed), wanted in zip(runs, (one, other)):
         check(cudasim(*arguments, "--schedule", schedule, "--seed", seed)[0] == 0, "one schedule")
         data = read_npy(folder + "/o.npy")[1][int(offset):int(offset) + 4]
@@ -253,15 +269,18 @@ def checks_can_be_left_out(folder):
 # ---- trace ----
 
 def a_trace_has_each_step(folder):
-    kernel = ptx(folder + "/k.ptx", "", "mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 3;\nsetp.lt.u32 %p1, %r1, 5;\n@%p1 mov.f32 %f1, "
-                 "0f3FC00000;\nbar.sync 0;")
-    status, out, _ = cudasim("run", kernel, "--block", 40, "--grid", 2, "--trace", "--schedule", "earliest", "--trace-lane", 4)
+    kernel = ptx(folder + "/k.ptx", "", "mov.u32 %r1, %tid.x; add.u32 %r2, %r1, 3;\nsetp.lt.u32 %p1, %r1, 5;\n@%p1 "
+                 "mov.f32 %f1, 0f3FC00000;\nbar.sync 0;")
+    status, out, _ = cudasim("run", kernel, "--block", 40, "--grid", 2, "--trace", "--schedule", "earliest",
+                             "--trace-lane", 4)
     check(status == 0, out)
     lines = [line.split(None, 5) for line in out.splitlines() if not line.startswith("#")]
-    check(len(lines) == 2 * 2 * 6 - 2 + 2, out)       # warp 1 has no lane below 5 but one that waits more: its threads are 32 to 39
+    # warp 1 has no lane below 5 but one that waits more: its threads are 32 to 39
+    check(len(lines) == 2 * 2 * 6 - 2 + 2, out)
     first = [line[5] for line in lines if line[1] == "(1,0,0)" and line[2] == "0"]
     check(first == ["mov.u32 %r1, %tid.x -> 0x4", "add.u32 %r2, %r1, 3 -> 0x7", "setp.lt.u32 %p1, %r1, 5 -> 0x1",
-                    "@%p1 mov.f32 %f1, 0f3FC00000 -> 0x3fc00000(1.5)", "bar.sync 0  waits for barrier", "bar.sync 0", "ret"], first)
+                    "@%p1 mov.f32 %f1, 0f3FC00000 -> 0x3fc00000(1.5)", "bar.sync 0  waits for barrier", "bar.sync 0",
+                    "ret"], first)
     masks = [line[3] for line in lines if line[1] == "(0,0,0)" and line[5].startswith("@")]
     check(masks == ["0000001f"], masks)
     check(sorted(set(line[4] for line in lines)) == ["10", "11", "7", "8", "9"], lines)
@@ -293,7 +312,8 @@ def profile_of(kernel, *arguments):
 
 
 def a_profile_counts(folder):
-    kernel = ptx(folder + "/k.ptx", ".param .u64 a", "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8;\n"
+    kernel = ptx(folder + "/k.ptx", ".param .u64 a",
+                 "ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 8;\n"
                  "add.u64 %rd1, %rd1, %rd2; setp.lt.u32 %p1, %r1, 40; @%p1 st.global.u64 [%rd1], %rd2; bar.sync 0;")
     p = profile_of(kernel, "--block", 64, "--grid", 3, "--arg", "out:%s/o.npy:u64:64" % folder)
     counts = {k["name"]: (k["warps"], k["threads"]) for k in p["instructions"]}
@@ -314,10 +334,10 @@ def bank_conflicts_are_counted(folder):
              ("and.b32 %r2, %r1, 15; shl.b32 %r2, %r2, 7;", "u32", 4, 16, 1), ("shl.b32 %r2, %r1, 1;", "u16", 2, 1, 1)]
     for address, kind, size, wavefronts, ideal in cases:
         value = {"u64": "%rd1", "v4.u32": "{%r4, %r5, %r6, %r7}", "u16": "%rs1"}.get(kind, "%r4")
-        kernel = ptx(folder + "/k.ptx", "", ".reg .b16 %%rs<2>; .shared .align 16 .b8 s[4096]; mov.u32 %%r1, %%tid.x; mov.u64 "
-                                            "%%rd1, 0; "
-                     "mov.u32 %%r3, s; %s add.u32 %%r3, %%r3, %%r2;\nmov.u16 %%rs1, 0; mov.u32 %%r4, 0; mov.u32 %%r5, 0; mov.u32 "
-                     "%%r6, 0; "
+        kernel = ptx(folder + "/k.ptx", "", ".reg .b16 %%rs<2>; .shared .align 16 .b8 s[4096]; mov.u32 %%r1, %%tid.x; "
+                                            "mov.u64 %%rd1, 0; "
+                     "mov.u32 %%r3, s; %s add.u32 %%r3, %%r3, %%r2;\nmov.u16 %%rs1, 0; mov.u32 %%r4, 0; "
+                     "mov.u32 %%r5, 0; mov.u32 %%r6, 0; "
                      "mov.u32 %%r7, 0; st.shared.%s [%%r3], %s;" % (address, kind, value))
         p = profile_of(kernel, "--block", 32, "--check", "races=off")
         check((p["wavefronts"], p["wavefronts_without_conflicts"]) == (wavefronts, ideal),
@@ -331,10 +351,12 @@ def matrices_are_counted(folder):
              ("sm_120a", "m8n16.x2.shared.b8x16.b4x16_p64", 2, 256), ("sm_120a", "m16n16.x1.trans.shared.b8", 2, 256),
              ("sm_120a", "m16n16.x2.trans.shared.b8", 4, 512)]
     for target, form, registers, size in cases:
-        kernel = ptx(folder + "/k.ptx", "", ".shared .align 16 .b8 s[512]; mov.u32 %%r1, %%tid.x; shl.b32 %%r1, %%r1, 4; "
-                     "mov.u32 %%r2, s; add.u32 %%r1, %%r1, %%r2; mov.u32 %%r2, 0; "
+        kernel = ptx(folder + "/k.ptx", "", ".shared .align 16 .b8 s[512]; mov.u32 %%r1, %%tid.x; shl.b32 %%r1, %%r1, "
+                     "4; mov.u32 %%r2, s; add.u32 %%r1, %%r1, %%r2; mov.u32 %%r2, 0; "
                      "st.shared.v4.b32 [%%r1], {%%r2, %%r2, %%r2, %%r2}; bar.sync 0;\n"
-                     "ldmatrix.sync.aligned.%s {%s}, [%%r1];" % (form, ", ".join("%%r%d" % (4 + i) for i in range(registers))),
+                     "ldmatrix.sync.aligned.%s {%s}, [%%r1];" % (form,
+                                                                 ", ".join("%%r%d" % (4 + i)
+                                                                           for i in range(registers))),
                      version="8.8", target=target)
         p = profile_of(kernel, "--block", 32)
         matrix = [b for b in p["bytes"] if "matrix" in b["engine"]]
@@ -345,15 +367,16 @@ def engines_are_counted(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 o, .param .u64 a, .param .align 64 .b8 m[128]",
                  ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;\n" + TENSOR)
     npy(folder + "/a.npy", "<u4", [16, 8], words(*range(128)))
-    p = profile_of(kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg", "in:%s/a.npy" % folder, "--arg",
+    p = profile_of(kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg", "in:%s/a.npy" % folder,
+                   "--arg",
                    "tensormap:2:u32:16x8:8x4")
     bulk = [b for b in p["bytes"] if b["engine"].startswith("bulk")]
     check(len(bulk) == 1 and bulk[0]["global_read"] == 128 and bulk[0]["shared_written"] == 128, p["bytes"])
-    product = ptx(folder + "/m.ptx", "", ".shared .align 1024 .b8 s[4096]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 5; mov.u32 %r3, "
-                                         "s;\n"
-                  "add.u32 %r2, %r2, %r3; mov.u32 %r4, 0; st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4}; st.shared.v4.b32 [%r2+16], "
-                  "{%r4, %r4, %r4, %r4};\nfence.proxy.async; bar.sync 0; cvt.u64.u32 %rd1, %r3; shr.u64 %rd1, %rd1, 4; mov.b64 "
-                  "%rd2, "
+    product = ptx(folder + "/m.ptx", "", ".shared .align 1024 .b8 s[4096]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 5; "
+                                         "mov.u32 %r3, s;\n"
+                  "add.u32 %r2, %r2, %r3; mov.u32 %r4, 0; st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4}; "
+                  "st.shared.v4.b32 [%r2+16], {%r4, %r4, %r4, %r4};\nfence.proxy.async; bar.sync 0; "
+                  "cvt.u64.u32 %rd1, %r3; shr.u64 %rd1, %rd1, 4; mov.b64 %rd2, "
                   "0x0000001000080000; or.b64 %rd1, %rd1, %rd2;\nwgmma.fence.sync.aligned; "
                   "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16."
                   "bf16 {%f1, %f2, %f3, %f4}, %rd1, %rd1, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned; "
@@ -367,22 +390,23 @@ def engines_are_counted(folder):
 
 
 def a_profile_is_readable(folder):
-    kernel = ptx(folder + "/k.ptx", "", ".shared .align 4 .b8 s[4096]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 7; mov.u32 %r3, s; "
-                 "add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1;")
+    kernel = ptx(folder + "/k.ptx", "", ".shared .align 4 .b8 s[4096]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 7; "
+                 "mov.u32 %r3, s; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1;")
     status, out, _ = cudasim("run", kernel, "--block", 32, "--profile")
     check(status == 0 and "estimate of the time that each engine would need" in out and "(32.00 times)" in out, out)
     check("Nothing of this was measured" in out, out)
-    status, out, _ = cudasim("run", ptx(folder + "/b.ptx", "", "", version="8.8", target="sm_120a"), "--block", 32, "--profile")
+    status, out, _ = cudasim("run", ptx(folder + "/b.ptx", "", "", version="8.8", target="sm_120a"), "--block", 32,
+                             "--profile")
     check(status == 0 and "no estimate of times" in out, out)
 
 
 # ---- mutations ----
 
-REVERSE = ("ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, "
-           "%rd3;\nadd.u64 %rd2, %rd2, %rd3; ld.global.u32 %r2, [%rd2]; shl.b32 %r3, %r1, 2; mov.u32 %r4, s; add.u32 %r5, %r4, "
-           "%r3;\n"
-           "st.shared.u32 [%r5], %r2;\nbar.sync 0;{}\nxor.b32 %r3, %r3, 252; add.u32 %r5, %r4, %r3; ld.shared.u32 %r2, [%r5]; "
-           "st.global.u32 [%rd1], %r2;\nret;\n.loc 1 1 1\nbar.sync 2;\n")
+REVERSE = ("ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; "
+           "add.u64 %rd1, %rd1, %rd3;\nadd.u64 %rd2, %rd2, %rd3; ld.global.u32 %r2, [%rd2]; shl.b32 %r3, %r1, 2; "
+           "mov.u32 %r4, s; add.u32 %r5, %r4, %r3;\n"
+           "st.shared.u32 [%r5], %r2;\nbar.sync 0;{}\nxor.b32 %r3, %r3, 252; add.u32 %r5, %r4, %r3; "
+           "ld.shared.u32 %r2, [%r5]; st.global.u32 [%rd1], %r2;\nret;\n.loc 1 1 1\nbar.sync 2;\n")
 
 
 def reverse(folder, more):
@@ -424,10 +448,12 @@ def waits_and_arrivals_are_mutated(folder):
 def a_program_is_run_for_each_mutant(folder):
     program = [sys.executable, HERE + "/library_program.py", LIBRARY]
     kernel = reverse(folder, " fence.acq_rel.gpu;")
-    status, out, err = cudasim("mutate", kernel, "--program", program[0], "--schedules", 3, "--", *program[1:], kernel, "reverse")
+    status, out, err = cudasim("mutate", kernel, "--program", program[0], "--schedules", 3, "--", *program[1:], kernel,
+                               "reverse")
     check(status == 1, out + err)
     fates = re.findall(r"^(noticed|survives|not executed) +line +(\d+): (.*?)  \(", out, re.M)
-    check(fates == [("noticed", "11", "bar.sync 0"), ("survives", "11", "fence.acq_rel.gpu"), ("not executed", "14", "bar.sync 2")],
+    check(fates == [("noticed", "11", "bar.sync 0"), ("survives", "11", "fence.acq_rel.gpu"),
+                    ("not executed", "14", "bar.sync 2")],
           out)
     status, out, err = cudasim("mutate", kernel, "--program", "/bin/false", "--")
     check(status == 2 and "fails before anything is taken away" in err, err)
@@ -439,7 +465,8 @@ def the_library_writes_traces_and_profiles(folder):
     kernel, trace, profile = reverse(folder, ""), folder + "/trace", folder + "/profile.json"
 
     def run(**env):
-        return subprocess.run([sys.executable, HERE + "/library_program.py", LIBRARY, kernel, "reverse"], capture_output=True,
+        return subprocess.run([sys.executable, HERE + "/library_program.py", LIBRARY, kernel, "reverse"],
+                              capture_output=True,
                               text=True,
                               env=dict(os.environ, **env))
     done = run(CUDASIM_TRACE=trace, CUDASIM_TRACE_WARP="1", CUDASIM_PROFILE=profile, CUDASIM_SCHEDULES="7")
@@ -450,7 +477,8 @@ def the_library_writes_traces_and_profiles(folder):
     p = json.loads(open(profile).read())
     check(p["kernel"] == "reverse" and {k["name"]: k["threads"] for k in p["instructions"]}["xor"] == 64, p)
     done = run(CUDASIM_MUTATE="reverse:11")
-    check(done.returncode == 2 and "CUDASIM_MUTATE took away reverse:11: bar.sync 0" in done.stderr and "threads came to" in done.stderr and "cudasim: " in done.stderr,
+    check(done.returncode == 2 and "CUDASIM_MUTATE took away reverse:11: bar.sync 0" in done.stderr
+          and "threads came to" in done.stderr and "cudasim: " in done.stderr,
           done)
     done = run(CUDASIM_TRACE=folder + "/no/trace", CUDASIM_MUTATE="reverse:12")
     check(done.returncode == 0 and done.stderr.count("\n") == 1 and "/no/trace" in done.stderr, done.stderr)
@@ -469,7 +497,8 @@ def gemm_arguments(folder):
     b = [[(5 * i + 11 * j) % 7 - 3 for j in range(k)] for i in range(n)]
     npy(folder + "/a.npy", "<u2", [m, k], b"".join(bf16(x) for row in a for x in row))
     npy(folder + "/b.npy", "<u2", [n, k], b"".join(bf16(x) for row in b for x in row))
-    arguments = [os.path.dirname(HERE) + "/kernels/hopper_gemm.ptx", "--entry", "gemm_bf16_cluster", "--grid", "1,2", "--block", 384, "--shared",
+    arguments = [os.path.dirname(HERE) + "/kernels/hopper_gemm.ptx", "--entry", "gemm_bf16_cluster", "--grid", "1,2",
+                 "--block", 384, "--shared",
                  163840]
     for memory in ("in:%s/a.npy" % folder, "in:%s/b.npy" % folder, "out:%s/c.npy:f32:256x128" % folder):
         arguments += ["--memory", memory]
@@ -484,7 +513,8 @@ def a_product_of_two_ctas(folder):
     status, out, err = cudasim("run", *arguments, "--profile=json")
     check(status == 0, err)
     c = struct.unpack("<32768f", read_npy(folder + "/c.npy")[1])
-    check(all(c[128 * i + j] == sum(x * y for x, y in zip(a[i], b[j])) for i in range(0, 256, 15) for j in range(0, 128, 9)), "C")
+    check(all(c[128 * i + j] == sum(x * y for x, y in zip(a[i], b[j])) for i in range(0, 256, 15)
+              for j in range(0, 128, 9)), "C")
     p = json.loads(out)
     check(p["matrix_products"][0]["operations"] == 2 * 256 * 128 * 256, p["matrix_products"])
     bulk = [e for e in p["bytes"] if e["engine"].startswith("bulk")][0]
@@ -515,7 +545,8 @@ def other_verbs(folder):
     status, out, _ = cudasim("table")
     check(status == 0 and "`add.$1`" in out and out.count("\n| `") > 300, out[:2000])
     status, out, err = cudasim("bench", "--loops", 3)
-    check(status == 0 and len(re.findall(r"^\w+ +[\d.]+ million thread-instructions a second of one core$", out, re.M)) == 6,
+    check(status == 0 and len(re.findall(r"^\w+ +[\d.]+ million thread-instructions a second of one core$", out,
+                                         re.M)) == 6,
           out + err)
 
 
@@ -535,20 +566,23 @@ def fatbin(path, *entries):
 
 def fatbins_are_unpacked(folder):
     first, last, machine = b"\n.version 7.0\n", b"\n\n.version 8.4\n.target sm_90a\n", b"\x7fELF machine code"
-    path = fatbin(os.path.join(folder, "two.fatbin"), entry_of(2, 0x11, machine), entry_of(1, 0x11, first), entry_of(1, 0x11, last))
+    path = fatbin(os.path.join(folder, "two.fatbin"), entry_of(2, 0x11, machine), entry_of(1, 0x11, first),
+                  entry_of(1, 0x11, last))
     done = subprocess.run([CUDASIM, "unpack", path], capture_output=True, check=False)
     check((done.returncode, done.stdout, done.stderr) == (0, last, b""), done)
     done = subprocess.run([CUDASIM, "unpack", path, "--cubin"], capture_output=True, check=False)
     check(done.returncode == 0 and done.stdout.rstrip(b"\0") == machine, done)
     whole = open(path, "rb").read()
-    lies = {"text.fatbin": b".version 8.4", "short.fatbin": whole[:-8], "empty.fatbin": b"", "header.fatbin": whole[:16],
+    lies = {"text.fatbin": b".version 8.4", "short.fatbin": whole[:-8], "empty.fatbin": b"",
+            "header.fatbin": whole[:16],
             "entry.fatbin": whole[:24] + b"\xff" * 8 + whole[32:]}
     for name, content in lies.items():
         with open(os.path.join(folder, name), "wb") as file:
             file.write(content)
         status, out, err = cudasim("unpack", os.path.join(folder, name))
         check(status == 2 and out == "" and name in err and "fatbin" in err, (name, status, err))
-    packed = fatbin(os.path.join(folder, "packed.fatbin"), entry_of(1, 0x8011, b"no frame of Zstandard"), entry_of(2, 0x2011, b"LZ4"))
+    packed = fatbin(os.path.join(folder, "packed.fatbin"), entry_of(1, 0x8011, b"no frame of Zstandard"),
+                    entry_of(2, 0x2011, b"LZ4"))
     status, out, err = cudasim("unpack", packed)
     check(status == 2 and out == "" and "Zstandard" in err, err)
     status, out, err = cudasim("unpack", packed, "--cubin")
@@ -561,8 +595,10 @@ def main():
     tests = [every_verb_has_help, results_come_back, an_array_that_nothing_writes_is_seen, structures_pass_by_value,
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
              schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations,
-             a_profile_counts, bank_conflicts_are_counted, matrices_are_counted, engines_are_counted, a_profile_is_readable,
-             mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas,
+             a_profile_counts, bank_conflicts_are_counted, matrices_are_counted, engines_are_counted,
+             a_profile_is_readable,
+             mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant,
+             a_product_of_two_ctas,
              every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs,
              fatbins_are_unpacked]
     failed = 0
