@@ -117,7 +117,7 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const char *rule = NULL;
-    if (gpu->gemms[gemm] == NULL || (bsmi_gemm_reads_prepacked(g) && gpu->kernels[BSMI_KERNEL_PACK] == NULL))
+    if (gpu->gemms[gemm] == NULL || (bsmi_gemm_reads_prepacked(g) && gpu->kernels[BSMI_KERNEL_PREPACK] == NULL))
         return "this build has it not for this GPU";
     if (!bsmi_cuda_tensor_serves(p)) return "K is 0 or a size beyond 32 bits";
     if (g->operands == BSMI_OPERANDS_FP8 && p->compute != BSM_COMPUTE_FAST)
@@ -175,7 +175,7 @@ bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct b
         return BSM_OK;
     }
     if (forced < 0 && rows) gemm = fastest_gemm(gpu, p, true, &least);
-    if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PACK] == NULL
+    if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PREPACK] == NULL
         || (forced < 0 && least > bsmi_cuda_cost(gpu, other->gemm, p)))
         return BSM_OK;
     const bsm_status status = bsmi_cuda_prepare(gpu, p, gemm, c);

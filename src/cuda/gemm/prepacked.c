@@ -3,7 +3,7 @@
 #include "lowering.h"
 #include "cuda/sm90/operand/prepacked_layout.h"
 
-static int64_t matrix_panels(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PREPACKED_ROWS); }
+static int64_t matrix_tiles(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PREPACKED_ROWS); }
 
 /* Exponents of rows, in front of the panels, and at least one word behind them. */
 static int64_t words_used(const struct bsmi_matrix *b) { return b->rows * b->batch; }
@@ -18,7 +18,7 @@ size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *c, const struc
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
     if (!bsmi_cuda_wants_prepacked(c) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
-    if (bsmi_mul_overflows(matrix_panels(b) * b->batch,
+    if (bsmi_mul_overflows(matrix_tiles(b) * b->batch,
                            bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block), &bytes))
         return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
@@ -42,14 +42,14 @@ static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct b
 static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_product *p, unsigned char *panels)
 {
     struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
-    const struct bsmi_pack_parameters parameters = {
+    const struct bsmi_prepack_parameters parameters = {
         .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels,
-        .panels = panels + exponent_bytes(&p->b),
-        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_prepacked_slices(p->b.columns),
+        .prepacked = panels + exponent_bytes(&p->b),
+        .matrix_tiles = matrix_tiles(&p->b), .tile_slices = bsmi_prepacked_slices(p->b.columns),
         .only_exponent_zero = leaves_out(p),
     };
     const bsm_status status =
-        bsmi_cuda_launch(&queue, BSMI_KERNEL_PACK, parameters.matrix_panels * p->b.batch, &parameters);
+        bsmi_cuda_launch(&queue, BSMI_KERNEL_PREPACK, parameters.matrix_tiles * p->b.batch, &parameters);
     return status == BSM_OK ? end_panels(&queue, &p->b, panels) : status;
 }
 
@@ -62,6 +62,6 @@ bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, vo
 
 void bsmi_cuda_fill_prepacked(const struct bsmi_product *p, struct bsmi_mixed_input_parameters *m)
 {
-    m->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
-    m->matrix_panels = matrix_panels(&p->b), m->panel_turns = bsmi_prepacked_slices(p->b.columns);
+    m->prepacked = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
+    m->matrix_tiles = matrix_tiles(&p->b), m->tile_slices = bsmi_prepacked_slices(p->b.columns);
 }

@@ -164,14 +164,15 @@ struct bsmi_epilogue_parameters {
     uint32_t *amax;
 };
 
-/* Kernel bsmi_pack: panels of B, whose rows and pitches are multiples of 16 bytes, low nibble first.  A row with a NaN
- * scale is left out, as are those that bsmi_decode leaves out.  A CTA a panel, BSMI_PACK_THREADS. */
-enum { BSMI_PACK_THREADS = 256 };
-struct bsmi_pack_parameters {
+/* Kernel bsmi_prepack: prepacked weights (sm90/operand/prepacked_layout.h) of B, whose rows and pitches are multiples of
+ * 16 bytes, low nibble first.  A row with a NaN scale becomes a fallback row, as do those of bsmi_decode.  A CTA of
+ * BSMI_PREPACK_THREADS for 64 rows. */
+enum { BSMI_PREPACK_THREADS = 256 };
+struct bsmi_prepack_parameters {
     struct bsmi_device_matrix source;
     int32_t *exponents;                   /* [batch * rows] */
-    unsigned char *panels;
-    int64_t matrix_panels, panel_turns;
+    unsigned char *prepacked;
+    int64_t matrix_tiles, tile_slices;    /* tiles of 64 rows in a matrix, K slices of a tile */
     int32_t only_exponent_zero;           /* as for bsmi_decode */
 };
 

@@ -34,7 +34,7 @@
     X(REFOLD,         "bsmi_refold",                    "quantize/fp8_requantize",    BSMI_REFOLD_THREADS,         6) \
     X(CONVERT,        "bsmi_convert_scales",            "scales/scales",              BSMI_CONVERT_THREADS,       16) \
     X(CLEAR_PADDING,  "bsmi_clear_padding",             "scales/scales",              BSMI_CONVERT_THREADS,        8) \
-    X(PACK,           "bsmi_pack",                      "sm90/kernels/prepack",       BSMI_PACK_THREADS,           2) \
+    X(PREPACK,        "bsmi_prepack",                   "sm90/kernels/prepack",       BSMI_PREPACK_THREADS,        2) \
     X(INTEGERS,       "bsmi_integers",                  "dequantize/int8_rows",       BSMI_INTEGERS_THREADS,       4)
 
 enum bsmi_cuda_kernel_id {

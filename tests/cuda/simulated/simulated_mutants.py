@@ -86,7 +86,7 @@ for code in "mxfp4", "nvfp4":
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("MIXED_INPUT_PREPACKED"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_prepacked_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
-KERNELS["bsmi_pack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
+KERNELS["bsmi_prepack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
 for name in names_in("FAST"):
     KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fp8_requantized --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])

@@ -1,5 +1,5 @@
-/* Finishing a tile of the mixed-input kernels: by way of decoding_epilogue.cuh, and then elements that bf16 cannot hold; with prepacked weights
- * straight out of registers where a factor is all there is to it. */
+/* Finishing a tile of the mixed-input kernels: by way of decoding_epilogue.cuh, and then elements that bf16 cannot
+ * hold; with prepacked weights straight out of registers where a factor is all there is to it. */
 #pragma once
 
 #include "cuda/sm90/kernels/mixed_input_config.cuh"
@@ -8,54 +8,56 @@
 
 /* Of an interleaved schedule, in which one warpgroup finishes at a time: there is one place for chunks. */
 template <class CONFIG>
-__device__ static inline decoded_tile interleaved_tile_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t shared, uint32_t group,
-                                                          bool scaled)
+__device__ static inline decoded_tile interleaved_tile_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                          const consumer_thread &at, bool scaled)
 {
-    decoded_tile d = decoded_tile_of<CONFIG>(p, tile, shared, group, scaled);
-    d.chunk -= group * 4 * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;
+    decoded_tile d = decoded_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
+    d.chunk -= at.group * 4 * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;
     return d;
 }
 
 /* Behind finishing, where sums went to D. */
 template <class CONFIG>
 __device__ static inline void compute_interleaved_left_out(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
-                                                           uint32_t shared, uint32_t group)
+                                                           const consumer_thread &at)
 {
-    const uint32_t tables = tables_of<CONFIG>(shared, group);
+    const uint32_t tables = tables_of<CONFIG>(at.shared, at.group);
     static_assert(sizeof(left_out_memory) <= CONFIG::AT_FULL - CONFIG::AT_CHUNKS, "lies where sums went to D");
-    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(shared + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES,
-                     1 + group);
+    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(at.shared + CONFIG::AT_CHUNKS), CONFIG::ROWS,
+                     64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
 
-/* Stored weights, interleaved --------------------------------------------------------------------------------------------------- */
+/* Stored weights, interleaved -------------------------------------------------------------------------------------- */
 
 /* exponent: of the tile's column whose number is this thread's in the warpgroup.  True if there is any but 0. */
 template <class CONFIG>
-__device__ static inline bool fill_all_tables(const bsmi_mixed_input_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
-                                              uint32_t shared, uint32_t group, bool exponents, uint32_t exponent)
+__device__ static inline bool fill_all_tables(const bsmi_mixed_input_parameters &p, const gemm_finish &finish,
+                                              const gemm_tile &tile, const consumer_thread &at, bool exponents,
+                                              uint32_t exponent)
 {
-    const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, group);
-    const uint32_t thread = threadIdx.x % 128, to = tables_of<CONFIG>(shared, group) + CONFIG::ROW_TABLE_BYTES;
+    const bool scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);
+    const uint32_t thread = threadIdx.x % 128, to = tables_of<CONFIG>(at.shared, at.group) + CONFIG::ROW_TABLE_BYTES;
     if (exponents && thread < CONFIG::COLUMNS) store_shared(to + thread * 4, exponent);
-    barrier_sync(1 + group, 128);
+    barrier_sync(1 + at.group, 128);
     return scaled || exponents;
 }
 
 template <class CONFIG>
 __device__ static inline void finish_stored_tile(const bsmi_mixed_input_parameters &p, const gemm_finish &finish,
-                                                 const gemm_tile &tile, uint32_t shared, uint32_t group, bool scaled,
+                                                 const gemm_tile &tile, const consumer_thread &at, bool scaled,
                                                  const decoded_sums<CONFIG> &sums)
 {
-    finish_decoded_tile<CONFIG>(p, finish, tile, interleaved_tile_of<CONFIG>(p, tile, shared, group, scaled), sums);
-    if (scaled) compute_interleaved_left_out<CONFIG>(p, tile, shared, group);
+    finish_decoded_tile<CONFIG>(p, finish, tile, interleaved_tile_of<CONFIG>(p, tile, at, scaled), sums);
+    if (scaled) compute_interleaved_left_out<CONFIG>(p, tile, at);
 }
 
-/* Prepacked weights ------------------------------------------------------------------------------------------------------------- */
+/* Prepacked weights ------------------------------------------------------------------------------------------------ */
 
 /* What is read in front of a tile's first slice. */
 struct prepacked_finish {
     bool plain;                           /* a factor for all is all that D asks for; else the tables are filled */
-    bool scaled;                          /* there are exponents other than 0; of a plain tile what this thread knows of it */
+    bool scaled;                          /* there are exponents other than 0; of a plain tile what this thread knows of
+                                             it */
 };
 
 /* Whether D is the sums times one factor, but for exponents. */
@@ -66,7 +68,8 @@ __device__ static inline bool is_plain(const bsmi_mixed_input_parameters &p)
 }
 
 /* The thread's column.  Exponents of columns come with prepacked weights, which no kernel in front makes. */
-template <class CONFIG> __device__ static inline bool column_has_exponent(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
+template <class CONFIG>
+__device__ static inline bool column_has_exponent(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int32_t thread = (int32_t)(threadIdx.x % 128), column = tile.column + thread;
@@ -74,23 +77,26 @@ template <class CONFIG> __device__ static inline bool column_has_exponent(const 
 }
 
 template <class CONFIG>
-__device__ static inline prepacked_finish begin_prepacked_finish(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t shared,
-                                                                 uint32_t group)
+__device__ static inline prepacked_finish begin_prepacked_finish(const bsmi_mixed_input_parameters &p,
+                                                                 const gemm_tile &tile, const consumer_thread &at)
 {
     if (is_plain(p)) return { true, column_has_exponent<CONFIG>(p, tile) };
     griddepcontrol_wait();
-    return { false, fill_tables<CONFIG>(p, gemm_finish_of(p), tile, shared, group) };
+    return { false, fill_tables<CONFIG>(p, gemm_finish_of(p), tile, at.shared, at.group) };
 }
 
-/* In front of the tile's last slice, whose products hide how long that takes: the thread's row, which a kernel in front may have decoded. */
+/* In front of the tile's last slice, whose products hide how long that takes: the thread's row, which a kernel in front
+ * may have decoded. */
 template <class CONFIG>
-__device__ static inline void read_row_exponents(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, prepacked_finish &f)
+__device__ static inline void read_row_exponents(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                 prepacked_finish &f)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int32_t thread = (int32_t)(threadIdx.x % 128), row = tile.row + thread;
     if (!f.plain || e.a_exponents == nullptr) return;
     griddepcontrol_wait();
-    if (thread < CONFIG::ROWS && row < tile.row_end) f.scaled |= e.a_exponents[tile.matrix * e.a_exponent_step + row] != 0;
+    if (thread < CONFIG::ROWS && row < tile.row_end)
+        f.scaled |= e.a_exponents[tile.matrix * e.a_exponent_step + row] != 0;
 }
 
 /* The same bits as finish_octet: a thread has two neighbouring columns of each row. */
@@ -99,7 +105,8 @@ __device__ static inline void store_plainly(const bsmi_mixed_input_parameters &p
                                             const float (&sums)[CONFIG::PRODUCT_SUMS])
 {
     const gemm_output output = gemm_output_of(p, tile.matrix);
-    const int32_t lane = (int32_t)(threadIdx.x % 32), column = tile.column + (int32_t)(threadIdx.x % 128 / 32) * 16 + lane / 4 * 2,
+    const int32_t lane = (int32_t)(threadIdx.x % 32),
+                  column = tile.column + (int32_t)(threadIdx.x % 128 / 32) * 16 + lane / 4 * 2,
                   first = tile.row + lane % 4 * 2;
     const bool has[2] = { column < p.epilogue.n, column + 1 < p.epilogue.n };
     unsigned char *to = output.data + first * output.row_bytes + (int64_t)column * (output.element == BSM_FP32 ? 4 : 2);
@@ -110,26 +117,28 @@ __device__ static inline void store_plainly(const bsmi_mixed_input_parameters &p
 #pragma unroll
         for (int j = 0; j < 2; j++)
             if (isnan(v[j])) v[j] = __int_as_float(0x7fc00000);
-        if (has_row(tile, first + row)) store_pair(to + row * output.row_bytes, output.element, v[0], v[1], has[0], has[1]);
+        if (has_row(tile, first + row))
+            store_pair(to + row * output.row_bytes, output.element, v[0], v[1], has[0], has[1]);
     }
 }
 
 /* Behind the tile's products: rows of A were waited for, and with them all that kernels in front do. */
 template <class CONFIG>
 __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_parameters &p, prepacked_finish f,
-                                                    const gemm_tile &tile, uint32_t shared, uint32_t group, const decoded_sums<CONFIG> &sums)
+                                                    const gemm_tile &tile, const consumer_thread &at,
+                                                    const decoded_sums<CONFIG> &sums)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     if (f.plain) {
         const bool is_one = e.alpha == nullptr && e.tensor_scale_a == nullptr && e.tensor_scale_b == nullptr;
-        if (!barrier_or(1 + group, 128, f.scaled)) {
+        if (!barrier_or(1 + at.group, 128, f.scaled)) {
             store_plainly<CONFIG>(p, is_one ? 1 : gemm_finish_of(p).f, tile, sums[0]);
             return;
         }
-        f.scaled = fill_tables<CONFIG>(p, gemm_finish_of(p), tile, shared, group);
+        f.scaled = fill_tables<CONFIG>(p, gemm_finish_of(p), tile, at.shared, at.group);
     }
-    finish_columns<CONFIG>(p, gemm_finish_of(p), tile, interleaved_tile_of<CONFIG>(p, tile, shared, group, f.scaled), sums);
+    finish_columns<CONFIG>(p, gemm_finish_of(p), tile, interleaved_tile_of<CONFIG>(p, tile, at, f.scaled), sums);
     if (!f.scaled) return;
-    barrier_sync(1 + group, 128);         /* sums have gone to D from there */
-    compute_interleaved_left_out<CONFIG>(p, tile, shared, group);
+    barrier_sync(1 + at.group, 128);         /* sums have gone to D from there */
+    compute_interleaved_left_out<CONFIG>(p, tile, at);
 }

@@ -15,21 +15,21 @@
 #include "cuda/params/gemm.h"
 #include "cuda/sm90/operand/prepacked_layout.h"
 
-/* K of any length that a matrix can have. */
-enum { BSMI_MOST_PREPACKED_COLUMNS = 1 << 30 };
+/* Prepacked K may have any length that a matrix can have. */
+enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
 
-/*    tile                       source         schedule         rows groups ctas stages code_stages columns */
-#define BSMI_SM90_MIXED_INPUT_AS_STORED(X)                                                                     \
-    X(64x64_1x1_registers,    BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_ROWS,          64, 1, 1, 3,  3, 20480)      \
-    X(64x64_1x1_registers_4k, BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_ROWS,          64, 1, 2, 2,  2,  4096)      \
-    X(16x64_1x1_interleaved,  BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_K_INTERLEAVED, 16, 3, 1, 6, 10, 20480)      \
+/*    tile                     source                    schedule                  rows g cta st codes columns */
+#define BSMI_SM90_MIXED_INPUT_AS_STORED(X) \
+    X(64x64_1x1_registers,    BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_ROWS,          64, 1, 1, 3,  3, 20480) \
+    X(64x64_1x1_registers_4k, BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_ROWS,          64, 1, 2, 2,  2,  4096) \
+    X(16x64_1x1_interleaved,  BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_K_INTERLEAVED, 16, 3, 1, 6, 10, 20480) \
     X(32x64_1x1_interleaved,  BSMI_SOURCE_AS_STORED,    BSMI_SCHEDULE_K_INTERLEAVED, 32, 3, 1, 4,  6, 20480)
-#define BSMI_SM90_MIXED_INPUT_SCALES_128X4(X)                                                               \
-    X(256x128_1x1,            BSMI_SOURCE_SCALES_128X4, BSMI_SCHEDULE_ROWS,          256, 2, 1, 4,  3,     0)
-#define BSMI_SM90_MIXED_INPUT_PREPACKED(X)                                                                  \
-    X(16x64_prepacked,        BSMI_SOURCE_PREPACKED,    BSMI_SCHEDULE_K_INTERLEAVED, 16, 3, 1, 6,  7, BSMI_MOST_PREPACKED_COLUMNS) \
-    X(32x64_prepacked,        BSMI_SOURCE_PREPACKED,    BSMI_SCHEDULE_K_INTERLEAVED, 32, 3, 1, 4,  6, BSMI_MOST_PREPACKED_COLUMNS) \
-    X(64x64_prepacked,        BSMI_SOURCE_PREPACKED,    BSMI_SCHEDULE_K_INTERLEAVED, 64, 2, 1, 3,  4, BSMI_MOST_PREPACKED_COLUMNS)
+#define BSMI_SM90_MIXED_INPUT_SCALES_128X4(X) \
+    X(256x128_1x1,            BSMI_SOURCE_SCALES_128X4, BSMI_SCHEDULE_ROWS,         256, 2, 1, 4,  3,     0)
+#define BSMI_SM90_MIXED_INPUT_PREPACKED(X) \
+    X(16x64_prepacked, BSMI_SOURCE_PREPACKED, BSMI_SCHEDULE_K_INTERLEAVED, 16, 3, 1, 6, 7, BSMI_PREPACKED_MOST_COLUMNS)\
+    X(32x64_prepacked, BSMI_SOURCE_PREPACKED, BSMI_SCHEDULE_K_INTERLEAVED, 32, 3, 1, 4, 6, BSMI_PREPACKED_MOST_COLUMNS)\
+    X(64x64_prepacked, BSMI_SOURCE_PREPACKED, BSMI_SCHEDULE_K_INTERLEAVED, 64, 2, 1, 3, 4, BSMI_PREPACKED_MOST_COLUMNS)
 
 /* One warp loads for one warpgroup, and one warpgroup for several. */
 #define BSMI_MIXED_INPUT_THREADS(groups) ((groups) == 1 ? 128 + 32 : 128 * ((groups) + 1))
@@ -37,7 +37,8 @@ enum { BSMI_MOST_PREPACKED_COLUMNS = 1 << 30 };
 /* Of D that a CTA makes. */
 #define BSMI_MIXED_INPUT_COLUMNS(schedule, groups) ((schedule) == BSMI_SCHEDULE_ROWS ? 64 * (groups) : 64)
 
-/* Steps of 64 columns in a stage of A's rows; bytes of a stage of codes, which are four steps or a slice of prepacked weights. */
+/* Steps of 64 columns in a stage of A's rows; bytes of a stage of codes, which are four steps or a slice of prepacked
+ * weights. */
 #define BSMI_MIXED_INPUT_STEPS(source) \
     ((source) == BSMI_SOURCE_SCALES_128X4 ? 1 : (source) == BSMI_SOURCE_PREPACKED ? BSMI_PREPACKED_STEPS : 4)
 #define BSMI_MIXED_INPUT_CODE_BYTES(block, source, schedule, groups)    \

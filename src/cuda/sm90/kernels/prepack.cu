@@ -1,4 +1,4 @@
-/* Panels of codes of four bits: prepacked_layout.h says where what lies, prepacked_bits.cuh which bits. */
+/* Prepacks weights of four bits: prepacked_layout.h says where what lies, prepacked_bits.cuh which bits. */
 #include "cuda/dequantize/row_exponents.cuh"
 #include "cuda/scales/scale_places.cuh"
 #include "cuda/params/kernels.h"
@@ -6,47 +6,55 @@
 #include "cuda/sm90/operand/prepacked_bits.cuh"
 #include "cuda/sm90/operand/prepacked_layout.h"
 
-/* Codes of e8m0 that a panel has: blocks of zeros alone have others, once a row's exponent is taken out. */
-enum { PANEL_LEAST_SCALE = 62, PANEL_MOST_SCALE = 187 };
+/* Codes of e8m0 in prepacked weights: blocks of zeros alone have others, once a row's exponent is taken out. */
+enum { PREPACKED_LEAST_SCALE = 62, PREPACKED_MOST_SCALE = 187 };
 
 /* A matrix, and what a CTA makes of it. */
-struct pack_source {
+struct prepack_source {
     const unsigned char *codes, *scales;
     scale_places places;
     int64_t bytes;                        /* of a row */
-    int32_t rows, scale_columns, block, first_row;   /* of the panel */
+    int32_t rows, scale_columns, block, first_row;   /* of the tile */
 };
 
-__device__ static inline pack_source pack_source_of(const bsmi_pack_parameters &p, int64_t panel)
+__device__ static inline prepack_source prepack_source_of(const bsmi_prepack_parameters &p, int64_t tile)
 {
     const bsmi_device_matrix &m = p.source;
-    const int64_t matrix = panel / p.matrix_panels;
-    return { m.data + matrix * m.batch_bytes, m.scales + matrix * m.scale_batch_bytes, make_places(m.layout), (m.columns + 1) / 2,
-             (int32_t)m.rows, (int32_t)((m.columns + m.block - 1) / m.block), m.block, (int32_t)(panel % p.matrix_panels) * BSMI_PREPACKED_ROWS };
+    const int64_t matrix = tile / p.matrix_tiles;
+    return { m.data + matrix * m.batch_bytes,
+             m.scales + matrix * m.scale_batch_bytes,
+             make_places(m.layout),
+             (m.columns + 1) / 2,
+             (int32_t)m.rows,
+             (int32_t)((m.columns + m.block - 1) / m.block),
+             m.block,
+             (int32_t)(tile % p.matrix_tiles) * BSMI_PREPACKED_ROWS };
 }
 
-/* What there is not is 0. */
-__device__ static inline uint32_t code_byte(const bsmi_pack_parameters &p, const pack_source &s, int32_t row, int64_t at)
+/* Codes outside the matrix are 0. */
+__device__ static inline uint32_t code_byte(const bsmi_prepack_parameters &p, const prepack_source &s, int32_t row,
+                                            int64_t at)
 {
     return row < s.rows && at < s.bytes ? s.codes[row * p.source.row_bytes + at] : 0;
 }
 
-__device__ static inline uint32_t scale_code(const pack_source &s, int32_t row, int32_t column)
+__device__ static inline uint32_t scale_code(const prepack_source &s, int32_t row, int32_t column)
 {
     return s.scales[place_in(s.places.row, row) + place_in(s.places.column, column)];
 }
 
-/* Exponents of rows ------------------------------------------------------------------------------------------------------------- */
+/* Exponents of rows ------------------------------------------------------------------------------------------------ */
 
-__device__ static inline bool has_codes(const bsmi_pack_parameters &p, const pack_source &s, int32_t row, int32_t column)
+__device__ static inline bool has_codes(const bsmi_prepack_parameters &p, const prepack_source &s, int32_t row,
+                                        int32_t column)
 {
     uint32_t all = 0;
     for (int32_t i = 0; i < s.block / 2; i++) all |= code_byte(p, s, row, (int64_t)column * (s.block / 2) + i);
     return (all & 0x77) != 0;
 }
 
-/* By a warp; the rules of decode.cu, and a row with NaN is left out. */
-__device__ static int32_t exponent_of_row(const bsmi_pack_parameters &p, const pack_source &s, int32_t row)
+/* By a warp; the rules of decode.cu, and a row with NaN is a fallback row. */
+__device__ static int32_t exponent_of_row(const bsmi_prepack_parameters &p, const prepack_source &s, int32_t row)
 {
     const bool micro = s.block == 16;
     const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
@@ -55,7 +63,8 @@ __device__ static int32_t exponent_of_row(const bsmi_pack_parameters &p, const p
     for (int32_t column = threadIdx.x % 32; column < s.scale_columns; column += 32) {
         const uint32_t code = scale_code(s, row, column);
         nan |= micro ? (code & 0x7f) == 0x7f : code == 255;
-        if (micro || code == 255 || (code - bounds.least <= bounds.span && least <= (int)code && most >= (int)code)) continue;
+        if (micro || code == 255 || (code - bounds.least <= bounds.span && least <= (int)code && most >= (int)code))
+            continue;
         if (!has_codes(p, s, row, column)) continue;
         outside |= code - bounds.least > bounds.span;
         least = min(least, (int)code), most = max(most, (int)code);
@@ -66,7 +75,7 @@ __device__ static int32_t exponent_of_row(const bsmi_pack_parameters &p, const p
     return outside ? exponent_of_range(BSM_E2M1, least, most, p.only_exponent_zero) : 0;
 }
 
-/* Turns ------------------------------------------------------------------------------------------------------------------------- */
+/* Slices ----------------------------------------------------------------------------------------------------------- */
 
 /* A byte of two codes as two numbers of 16 bits, the low one first. */
 __device__ static inline uint32_t pair_of(uint32_t codes)
@@ -76,38 +85,41 @@ __device__ static inline uint32_t pair_of(uint32_t codes)
 }
 
 /* A thread's codes of one of its rows and a step. */
-__device__ static inline uint2 packed_codes(const bsmi_pack_parameters &p, const pack_source &s, int32_t row, bool left_out, int64_t at)
+__device__ static inline uint2 prepacked_codes(const bsmi_prepack_parameters &p, const prepack_source &s, int32_t row,
+                                               bool is_fallback, int64_t at)
 {
     uint32_t pairs[8];
 #pragma unroll
-    for (int i = 0; i < 8; i++) pairs[i] = left_out ? 0 : pair_of(code_byte(p, s, row, at + i * 4));
+    for (int i = 0; i < 8; i++) pairs[i] = is_fallback ? 0 : pair_of(code_byte(p, s, row, at + i * 4));
     return pack_pairs(pairs);
 }
 
 /* e8m0 less the row's exponent, in the range that bf16 rows have; ue4m3 without its sign. */
-__device__ static inline int32_t packed_scale(const pack_source &s, int32_t row, int32_t exponent, int32_t column)
+__device__ static inline int32_t prepacked_scale(const prepack_source &s, int32_t row, int32_t exponent, int32_t column)
 {
     const bool micro = s.block == 16;
     if (row >= s.rows || column >= s.scale_columns || exponent == BSMI_ROW_LEFT_OUT) return micro ? 0x38 : 127;
     const int32_t code = (int32_t)scale_code(s, row, column);
-    return micro ? code & 0x7f : min(max(code - exponent, PANEL_LEAST_SCALE), PANEL_MOST_SCALE);
+    return micro ? code & 0x7f : min(max(code - exponent, PREPACKED_LEAST_SCALE), PREPACKED_MOST_SCALE);
 }
 
-/* A step's word of two rows.  MXFP4: its blocks' scales in halves, the first row's in the low bytes.  NVFP4: a word for either row, blocks 0 and
- * 1 in the low bytes of halves, 2 and 3 in the high ones. */
-__device__ static inline uint32_t scale_word(const pack_source &s, int32_t row, const int32_t (&exponents)[2], int32_t column, int word)
+/* A step's word of two rows.  MXFP4: its blocks' scales in halves, the first row's in the low bytes.  NVFP4: a word for
+ * either row, blocks 0 and 1 in the low bytes of halves, 2 and 3 in the high ones. */
+__device__ static inline uint32_t scale_word(const prepack_source &s, int32_t row, const int32_t (&exponents)[2],
+                                             int32_t column, int word)
 {
     const bool micro = s.block == 16;
     uint32_t packed = 0;
 #pragma unroll 1
     for (int i = 0; i < 4; i++) {
         const int32_t half = i / 2, high = i % 2, which = micro ? word : high;
-        packed |= (uint32_t)packed_scale(s, row + which, exponents[which], column + (micro ? half + 2 * high : half)) << 8 * i;
+        packed |= (uint32_t)prepacked_scale(s, row + which, exponents[which], column + (micro ? half + 2 * high : half))
+                  << 8 * i;
     }
     return packed;
 }
 
-/* Of a warp's turn of MXFP4, codes of e8m0 as prepacked_registers.cuh has them. */
+/* Of a warp's slice of MXFP4, codes of e8m0 as prepacked_registers.cuh has them. */
 __device__ static inline void mark_large(uint32_t (&words)[BSMI_PREPACKED_STEPS])
 {
     bool large = false;
@@ -115,18 +127,21 @@ __device__ static inline void mark_large(uint32_t (&words)[BSMI_PREPACKED_STEPS]
     for (int i = 0; i < BSMI_PREPACKED_STEPS; i++) large |= __vcmpgtu4(words[i], 0x80808080) != 0;
     large = __any_sync(0xffffffff, large);
 #pragma unroll
-    for (int i = 0; i < BSMI_PREPACKED_STEPS; i++) words[i] = large ? __vsub4(words[i], 0x3c3c3c3c) : __vsub4(words[i], 0x02020202) | 0x80808080;
+    for (int i = 0; i < BSMI_PREPACKED_STEPS; i++)
+        words[i] = large ? __vsub4(words[i], 0x3c3c3c3c) : __vsub4(words[i], 0x02020202) | 0x80808080;
 }
 
-/* The scales of a thread's rows of a turn. */
-__device__ static void pack_scales(const pack_source &s, int32_t row, const int32_t (&exponents)[2], int32_t column, uint32_t *to)
+/* The scales of a thread's rows of a slice. */
+__device__ static void prepack_scales(const prepack_source &s, int32_t row, const int32_t (&exponents)[2],
+                                      int32_t column, uint32_t *to)
 {
     const bool micro = s.block == 16;
 #pragma unroll 1
     for (int word = 0; word < (micro ? 2 : 1); word++) {
         uint32_t words[BSMI_PREPACKED_STEPS];
 #pragma unroll
-        for (int step = 0; step < BSMI_PREPACKED_STEPS; step++) words[step] = scale_word(s, row, exponents, column + step * (64 / s.block), word);
+        for (int step = 0; step < BSMI_PREPACKED_STEPS; step++)
+            words[step] = scale_word(s, row, exponents, column + step * (64 / s.block), word);
         if (!micro) mark_large(words);
 #pragma unroll
         for (int step = 0; step < BSMI_PREPACKED_STEPS; step++)
@@ -135,37 +150,40 @@ __device__ static void pack_scales(const pack_source &s, int32_t row, const int3
 }
 
 /* By 128 threads, as they read it. */
-__device__ static void pack_turn(const bsmi_pack_parameters &p, const pack_source &s, const int32_t *exponents, int64_t turn, unsigned char *to)
+__device__ static void prepack_slice(const bsmi_prepack_parameters &p, const prepack_source &s,
+                                     const int32_t *exponents, int64_t slice, unsigned char *to)
 {
-    const int32_t thread = (int32_t)threadIdx.x % 128, lane = thread % 32, in_panel = thread / 32 * 16 + lane / 4 * 2,
-                  row = s.first_row + in_panel;
-    const int32_t of_rows[2] = { exponents[in_panel], exponents[in_panel + 1] };
-    pack_scales(s, row, of_rows, (int32_t)(turn * BSMI_PREPACKED_COLUMNS) / s.block,
-                (uint32_t *)(to + BSMI_PREPACKED_CODE_BYTES + in_panel * BSMI_PREPACKED_COLUMNS / s.block));
+    const int32_t thread = (int32_t)threadIdx.x % 128, lane = thread % 32, in_tile = thread / 32 * 16 + lane / 4 * 2,
+                  row = s.first_row + in_tile;
+    const int32_t of_rows[2] = { exponents[in_tile], exponents[in_tile + 1] };
+    prepack_scales(s, row, of_rows, (int32_t)(slice * BSMI_PREPACKED_COLUMNS) / s.block,
+                (uint32_t *)(to + BSMI_PREPACKED_CODE_BYTES + in_tile * BSMI_PREPACKED_COLUMNS / s.block));
 #pragma unroll 1
     for (int step = 0; step < BSMI_PREPACKED_STEPS; step++) {
-        const int64_t at = turn * (BSMI_PREPACKED_COLUMNS / 2) + step * 32 + lane % 4;
-        const uint2 first = packed_codes(p, s, row, of_rows[0] == BSMI_ROW_LEFT_OUT, at),
-                    second = packed_codes(p, s, row + 1, of_rows[1] == BSMI_ROW_LEFT_OUT, at);
+        const int64_t at = slice * (BSMI_PREPACKED_COLUMNS / 2) + step * 32 + lane % 4;
+        const uint2 first = prepacked_codes(p, s, row, of_rows[0] == BSMI_ROW_LEFT_OUT, at),
+                    second = prepacked_codes(p, s, row + 1, of_rows[1] == BSMI_ROW_LEFT_OUT, at);
         ((uint4 *)to)[step * 128 + thread] = make_uint4(first.x, first.y, second.x, second.y);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_PACK_THREADS) bsmi_pack(const __grid_constant__ bsmi_pack_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_PREPACK_THREADS)
+    bsmi_prepack(const __grid_constant__ bsmi_prepack_parameters p)
 {
     __shared__ int32_t exponents[BSMI_PREPACKED_ROWS];
     ptx_griddepcontrol_wait();
-    const int64_t turn_bytes = BSMI_PREPACKED_SLICE_BYTES(p.source.block), panels = p.matrix_panels * p.source.batch;
-    for (int64_t panel = blockIdx.x; panel < panels; panel += gridDim.x) {
-        const pack_source s = pack_source_of(p, panel);
-        __syncthreads();                  /* those of the panel before are read */
-        for (int32_t i = threadIdx.x / 32; i < BSMI_PREPACKED_ROWS; i += BSMI_PACK_THREADS / 32) {
+    const int64_t slice_bytes = BSMI_PREPACKED_SLICE_BYTES(p.source.block), tiles = p.matrix_tiles * p.source.batch;
+    for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const prepack_source s = prepack_source_of(p, tile);
+        __syncthreads();                  /* those of the tile before are read */
+        for (int32_t i = threadIdx.x / 32; i < BSMI_PREPACKED_ROWS; i += BSMI_PREPACK_THREADS / 32) {
             const int32_t row = s.first_row + i, exponent = row < s.rows ? exponent_of_row(p, s, row) : 0;
             if (threadIdx.x % 32 == 0) exponents[i] = exponent;
-            if (threadIdx.x % 32 == 0 && row < s.rows) p.exponents[panel / p.matrix_panels * p.source.rows + row] = exponent;
+            if (threadIdx.x % 32 == 0 && row < s.rows)
+                p.exponents[tile / p.matrix_tiles * p.source.rows + row] = exponent;
         }
         __syncthreads();
-        for (int64_t turn = threadIdx.x / 128; turn < p.panel_turns; turn += BSMI_PACK_THREADS / 128)
-            pack_turn(p, s, exponents, turn, p.panels + (panel * p.panel_turns + turn) * turn_bytes);
+        for (int64_t slice = threadIdx.x / 128; slice < p.tile_slices; slice += BSMI_PREPACK_THREADS / 128)
+            prepack_slice(p, s, exponents, slice, p.prepacked + (tile * p.tile_slices + slice) * slice_bytes);
     }
 }

@@ -1,7 +1,9 @@
-/* D = finish(A B^T) on Hopper where A is bf16 and B e2m1 with scales: B is decoded into registers, which are wgmma's first operand.
+/* D = finish(A B^T) on Hopper where A is bf16 and B e2m1 with scales: B is decoded into registers, which are wgmma's
+ * first operand.
  *
- * wgmma computes D^T = B A^T, so that its columns are as few as the rows of A, and B's bf16 never lies in shared memory.  The numbers that are
- * multiplied, and the order of sums, are those of the kernels that read decoded rows: so are the bits of D.
+ * wgmma computes D^T = B A^T, so that its columns are as few as the rows of A, and B's bf16 never lies in shared
+ * memory.  The numbers that are multiplied, and the order of sums, are those of the kernels that read decoded rows: so
+ * are the bits of D.
  *
  *     global memory        shared memory                 registers            tensor cores        D
  *     rows of A   -- TMA -> ring of A's rows ------------------------------> second operand
@@ -21,7 +23,8 @@
  *     full           each thread that loads a part of it once, with the bytes of its part
  *     empty          A's rows: each warp that reads the stage; of two warpgroups one thread each, behind wait_group
  *                    codes: each warp that reads the stage
- *     scales         full: each warp that loads some; empty: each warp of the consumers, when it has decoded its last slice of the tile */
+ *     scales         full: each warp that loads some
+ *                    empty: each warp of the consumers, when it has decoded its last slice of the tile */
 #pragma once
 
 #include "mixed_input_interleaved.cuh"
@@ -31,29 +34,37 @@
 template <class CONFIG> __device__ static inline void initialize_mixed_input_barriers(uint32_t shared)
 {
     initialize_ring<CONFIG>(shared, CONFIG::ROW_LOADERS, CONFIG::TWO_WARPGROUPS ? CONFIG::GROUPS : 4);
-    if (!CONFIG::ONE_WARPGROUP) initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::TWO_WARPGROUPS ? CONFIG::WARPS : 4);
-    if (CONFIG::STORED && CONFIG::INTERLEAVED) initialize_ring<typename CONFIG::scales_ring>(shared, CONFIG::SCALE_LOADERS, CONFIG::WARPS);
+    if (!CONFIG::ONE_WARPGROUP)
+        initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::TWO_WARPGROUPS ? CONFIG::WARPS : 4);
+    if (CONFIG::STORED && CONFIG::INTERLEAVED)
+        initialize_ring<typename CONFIG::scales_ring>(shared, CONFIG::SCALE_LOADERS, CONFIG::WARPS);
     fence_mbarrier_init();
 }
 
-/* What may be done before the kernels in front of this one have ended, and how long they are waited for.  Prepacked weights are loaded, and the
- * first slices decoded, before; the next kernel's CTAs may begin wherever these end.  Of stored weights those that follow another kernel of the same
- * call are, too: nothing in front writes them.  Tables of groups are made in front of this kernel. */
+/* What may be done before the kernels in front of this one have ended, and how long they are waited for.  Prepacked
+ * weights are loaded, and the first slices decoded, before; the next kernel's CTAs may begin wherever these end.  Of
+ * stored weights those that follow another kernel of the same call are, too: nothing in front writes them.  Tables of
+ * groups are made in front of this kernel. */
 template <class CONFIG>
 __device__ static inline void begin_mixed_input(const bsmi_mixed_input_parameters &p, int32_t loader)
 {
     if (CONFIG::STORED && loader == 0 && p.first_of_call && blockIdx.x < p.tiles && elect_sync()) {
-        const int32_t stages = (p.segments[0].blocks + 3) / 4, most = CONFIG::ONE_WARPGROUP ? CONFIG::STAGES : CONFIG::codes_ring::STAGES;
+        const int32_t stages = (p.segments[0].blocks + 3) / 4,
+                      most = CONFIG::ONE_WARPGROUP ? CONFIG::STAGES : CONFIG::codes_ring::STAGES;
         prefetch_stored<CONFIG>(p, mixed_input_tile<CONFIG>(p, blockIdx.x), min(stages, most));
     }
-    if (CONFIG::INTERLEAVED && loader > 0 && loader <= CONFIG::ROW_LOADERS && elect_sync()) prefetch_rows<CONFIG>(p, loader - 1);
+    if (CONFIG::INTERLEAVED && loader > 0 && loader <= CONFIG::ROW_LOADERS && elect_sync())
+        prefetch_rows<CONFIG>(p, loader - 1);
     __syncwarp();
     if (CONFIG::PREPACKED) griddepcontrol_launch_dependents();
     else if (CONFIG::ONE_WARPGROUP || p.epilogue.grouped || p.first_of_call) griddepcontrol_wait();
     if (CONFIG::ONE_WARPGROUP) griddepcontrol_launch_dependents();
 }
 
-template <class CONFIG> __device__ static inline void begin_mixed_input(const bsmi_fused_parameters &, int32_t) { griddepcontrol_wait(); }
+template <class CONFIG> __device__ static inline void begin_mixed_input(const bsmi_fused_parameters &, int32_t)
+{
+    griddepcontrol_wait();
+}
 
 template <class CONFIG>
 __device__ static inline void consume_mixed_input(const typename CONFIG::PARAMETERS &p, uint32_t shared, uint32_t group)
@@ -65,7 +76,8 @@ __device__ static inline void consume_mixed_input(const typename CONFIG::PARAMET
 }
 
 template <class CONFIG>
-__device__ static inline void produce_mixed_input(const typename CONFIG::PARAMETERS &p, uint32_t shared, int32_t loader, code_loader<CONFIG> &codes)
+__device__ static inline void produce_mixed_input(const typename CONFIG::PARAMETERS &p, uint32_t shared, int32_t loader,
+                                                  code_loader<CONFIG> &codes)
 {
     if constexpr (!CONFIG::ONE_WARPGROUP) setmaxnreg_dec<CONFIG::PRODUCER>();
     if (loader > CONFIG::ROW_LOADERS || !elect_sync()) return;
@@ -108,9 +120,9 @@ template <class CONFIG> __device__ static inline void mixed_input_gemm(const typ
 }
 
 /* The arguments behind `tile` are the table's columns. */
-#define MIXED_INPUT_KERNEL(codes, tile, source, schedule, rows, groups, ctas, ...)                                                     \
-    extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_THREADS(groups)          , ctas)                                     \
-        bsmi_gemm_##codes##_##tile(const __grid_constant__ mixed_input_parameters<source> p)                                                     \
-    {                                                                                                                                  \
-        mixed_input_gemm<mixed_input_config<codes_##codes, source, schedule, rows, groups, ctas, __VA_ARGS__>>(p);                     \
+#define MIXED_INPUT_KERNEL(codes, tile, source, schedule, rows, groups, ctas, ...)                                     \
+    extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_THREADS(groups), ctas)                               \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ mixed_input_parameters<source> p)                           \
+    {                                                                                                                  \
+        mixed_input_gemm<mixed_input_config<codes_##codes, source, schedule, rows, groups, ctas, __VA_ARGS__>>(p);     \
     }

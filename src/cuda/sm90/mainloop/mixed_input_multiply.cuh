@@ -1,8 +1,9 @@
-/* Products of the mixed-input kernels: decoded weights in registers are wgmma's first operand, rows of A in shared memory the second. */
+/* Products of the mixed-input kernels: decoded weights in registers are wgmma's first operand, rows of A in shared
+ * memory the second. */
 #pragma once
 
 #include "cuda/ptx/wgmma_registers.cuh"
-#include "cuda/sm90/kernels/mixed_input_config.cuh"
+#include "cuda/sm90/operand/e2m1_registers.cuh"
 
 template <class CONFIG> using tile_sums = float[CONFIG::PRODUCT_SUMS];
 
@@ -15,15 +16,16 @@ template <class CONFIG> __device__ static inline void hold(tile_sums<CONFIG> &su
 
 /* A step: four products of 16 columns.  a: the low half of the descriptor of the step's rows of A. */
 template <class CONFIG>
-__device__ static inline void issue_step(tile_sums<CONFIG> &sums, const uint32_t (&operand)[16], uint32_t a)
+__device__ static inline void issue_step(tile_sums<CONFIG> &sums, const step_operand &operand, uint32_t a)
 {
 #pragma unroll
     for (int k = 0; k < 4; k++) wgmma_bf16_registers<CONFIG::ROWS>::multiply(sums, operand + 4 * k, a + 2 * k);
 }
 
-/* A step of a schedule that decodes one step while it multiplies another: those of the step before are made when this returns. */
+/* A step of a schedule that decodes one step while it multiplies another: those of the step before are made when this
+ * returns. */
 template <class CONFIG>
-__device__ static inline void multiply_step(tile_sums<CONFIG> &sums, const uint32_t (&operand)[16], uint32_t a)
+__device__ static inline void multiply_step(tile_sums<CONFIG> &sums, const step_operand &operand, uint32_t a)
 {
     wgmma_fence();
     issue_step<CONFIG>(sums, operand, a);
@@ -31,16 +33,14 @@ __device__ static inline void multiply_step(tile_sums<CONFIG> &sums, const uint3
     wgmma_wait_group<1>();
 }
 
-/* The first operand of a K slice. */
-template <class CONFIG> using slice_operand = uint32_t[CONFIG::STEPS][16];
-
 template <class CONFIG>
 __device__ static inline void multiply_slice(uint32_t a, const slice_operand<CONFIG> &operand, tile_sums<CONFIG> &sums)
 {
     hold<CONFIG>(sums);
     wgmma_fence();
 #pragma unroll
-    for (int step = 0; step < CONFIG::STEPS; step++) issue_step<CONFIG>(sums, operand[step], a + step * (CONFIG::A_BYTES / 16));
+    for (int step = 0; step < CONFIG::STEPS; step++)
+        issue_step<CONFIG>(sums, operand[step], a + step * (CONFIG::A_BYTES / 16));
     wgmma_commit_group();
     wgmma_wait_group<0>();
     hold<CONFIG>(sums);

@@ -1,4 +1,5 @@
-/* One consumer warpgroup: it decodes 64 rows of B as they are stored, step by step, and multiplies them with the rows of A.
+/* One consumer warpgroup: it decodes 64 rows of B as they are stored, step by step, and multiplies them with the rows
+ * of A.
  *
  *     step        s                s + 1            s + 2
  *     codes       read at s - 1    read at s        read at s + 1
@@ -26,8 +27,13 @@ template <class CONFIG> struct one_warpgroup {
 template <class CONFIG> __device__ static inline one_warpgroup<CONFIG> one_warpgroup_of(uint32_t shared)
 {
     const uint32_t lane = __shfl_sync(0xffffffff, threadIdx.x % 32, threadIdx.x % 32);
-    return { e2m1_reader_of(shared + CONFIG::AT_CODES), { 0, { 0x3210, 0x3210 } }, { 0, 0 }, (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A),
-             shared + CONFIG::AT_FULL, shared + CONFIG::AT_EMPTY, lane == 0 };
+    return { e2m1_reader_of(shared + CONFIG::AT_CODES),
+             { 0, { 0x3210, 0x3210 } },
+             { 0, 0 },
+             (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A),
+             shared + CONFIG::AT_FULL,
+             shared + CONFIG::AT_EMPTY,
+             lane == 0 };
 }
 
 template <class CONFIG> __device__ static inline void await_stage(const one_warpgroup<CONFIG> &at)
@@ -36,7 +42,8 @@ template <class CONFIG> __device__ static inline void await_stage(const one_warp
 }
 
 /* The stage before this one. */
-template <class CONFIG> __device__ static inline void release_last_stage(const one_warpgroup<CONFIG> &at, uint32_t stage)
+template <class CONFIG>
+__device__ static inline void release_last_stage(const one_warpgroup<CONFIG> &at, uint32_t stage)
 {
     release_read_stage<CONFIG>(at.empty + stage_before<CONFIG>(stage) * 8, at.notifies);
 }
@@ -56,12 +63,14 @@ __device__ static inline step_pair<CONFIG> read_pair(const one_warpgroup<CONFIG>
 /* Steps NUMBER and NUMBER + 1 of the stage; `pair` becomes the next one, if there is one.
  * The result of redux is in a uniform register, where wgmma wants its descriptors. */
 template <class CONFIG, int NUMBER, bool SPECIAL>
-__device__ static inline void sum_pair(tile_sums<CONFIG> &sums, one_warpgroup<CONFIG> &at, step_pair<CONFIG> &pair, int32_t step, int32_t steps)
+__device__ static inline void sum_pair(tile_sums<CONFIG> &sums, one_warpgroup<CONFIG> &at, step_pair<CONFIG> &pair,
+                                       int32_t step, int32_t steps)
 {
     using CODES = typename CONFIG::CODES;
     constexpr uint32_t STEP = CONFIG::A_BYTES / 16;
     uint32_t even[16], odd[16];
-    const uint32_t stage = at.ring.stage, a = __reduce_or_sync(0xffffffff, at.a + stage * CONFIG::STEPS * STEP) + NUMBER * STEP;
+    const uint32_t stage = at.ring.stage,
+                   a = __reduce_or_sync(0xffffffff, at.a + stage * CONFIG::STEPS * STEP) + NUMBER * STEP;
     const e2m1_rows next = read_rows<CONFIG>(at.codes, NUMBER + 1, stage);
     decode_step<CODES>(at.codes, pair.codes, halves_of<CODES, 0, SPECIAL>(pair.scales), even);
     multiply_step<CONFIG>(sums, even, a);
@@ -77,7 +86,8 @@ __device__ static inline void sum_pair(tile_sums<CONFIG> &sums, one_warpgroup<CO
     multiply_step<CONFIG>(sums, odd, a + STEP);
 }
 
-/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them.  SPECIAL: for all four warps alike. */
+/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them.
+ * SPECIAL: for all four warps alike. */
 template <class CONFIG, bool SPECIAL>
 __device__ static inline void sum_steps(tile_sums<CONFIG> &sums, one_warpgroup<CONFIG> &at, int32_t steps)
 {
@@ -99,7 +109,8 @@ template <class CONFIG>
 __device__ static inline void consume_one(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     constexpr uint32_t TABLES = CONFIG::AT_TABLES, EXPONENTS = TABLES + CONFIG::ROW_TABLE_BYTES;
-    static_assert(sizeof(left_out_memory) <= 64 * CONFIG::SCALE_PITCH && CONFIG::AT_SCALES % 8 == 0, "lies where scales were");
+    static_assert(sizeof(left_out_memory) <= 64 * CONFIG::SCALE_PITCH && CONFIG::AT_SCALES % 8 == 0,
+                  "lies where scales were");
     decoded_sums<CONFIG> sums;
     one_warpgroup<CONFIG> at = one_warpgroup_of<CONFIG>(shared);
     const int64_t tiles = gemm_tiles(p);
@@ -112,11 +123,15 @@ __device__ static inline void consume_one(const bsmi_mixed_input_parameters &p, 
         set_scale_reader<CONFIG>(p, scales, at.scales);
         const gemm_finish finish = gemm_finish_of(p);
         const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, 0);
-        const scale_findings found = end_scales<CONFIG>(p, tile, scales, shared + EXPONENTS + threadIdx.x / 32 * 64, steps);
+        const scale_findings found =
+            end_scales<CONFIG>(p, tile, scales, shared + EXPONENTS + threadIdx.x / 32 * 64, steps);
         if (barrier_or(1, 128, found.special)) sum_steps<CONFIG, true>(sums[0], at, steps);
         else sum_steps<CONFIG, false>(sums[0], at, steps);
-        finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
-        if ((!CONFIG::CODES::MICRO || p.epilogue.a_exponents != nullptr) && barrier_or(1, 128, scaled || found.exponents))
-            compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(shared + CONFIG::AT_SCALES), CONFIG::ROWS, 64, shared + TABLES, shared + EXPONENTS, 1);
+        finish_decoded_tile<CONFIG>(p, finish, tile,
+                                    decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
+        if ((!CONFIG::CODES::MICRO || p.epilogue.a_exponents != nullptr)
+            && barrier_or(1, 128, scaled || found.exponents))
+            compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(shared + CONFIG::AT_SCALES),
+                             CONFIG::ROWS, 64, shared + TABLES, shared + EXPONENTS, 1);
     }
 }

@@ -1,11 +1,12 @@
-/* Two consumer warpgroups: each decodes 64 rows of B of its own, step by step, and multiplies them with the rows of A, which both read.
+/* Two consumer warpgroups: each decodes 64 rows of B of its own, step by step, and multiplies them with the rows of A,
+ * which both read.
  *
  *     step        s                s + 1                        s + 2
  *     products    issued           issued, s waited for         issued, s + 1 waited for
  *     decoded                      s + 2 into the registers of s
  *
- * The tensor cores have the other warpgroup's products while one waits and decodes.  Scales come in layout 128x4, a piece a stage, less the
- * exponents of rows; a sum of K may have several segments. */
+ * The tensor cores have the other warpgroup's products while one waits and decodes.  Scales come in layout 128x4, a
+ * piece a stage, less the exponents of rows; a sum of K may have several segments. */
 #pragma once
 
 #include "cuda/sm90/epilogue/decoding_epilogue.cuh"
@@ -16,7 +17,8 @@
 /* What a thread keeps from step to step. */
 template <class CONFIG> struct two_warpgroups {
     e2m1_reader codes;
-    uint32_t shared, scales;              /* scales: address of its first row's, within a stage; the second row's are 16 bytes behind */
+    uint32_t shared, scales;              /* scales: address of its first row's, within a stage; the second row's are 16
+                                             bytes behind */
     bool notifies_of_rows, notifies_of_codes;         /* the producers: for its warpgroup, for its warp */
 
     gemm_ring<CONFIG> ring;
@@ -27,7 +29,8 @@ template <class CONFIG> struct two_warpgroups {
     uint32_t kept;                        /* of keep() */
 };
 
-template <class CONFIG> __device__ static inline two_warpgroups<CONFIG> two_warpgroups_of(uint32_t shared, uint32_t group)
+template <class CONFIG>
+__device__ static inline two_warpgroups<CONFIG> two_warpgroups_of(uint32_t shared, uint32_t group)
 {
     const uint32_t thread = __shfl_sync(0xffffffff, threadIdx.x % 128, threadIdx.x % 32);
     const uint32_t row = group * 64 + thread / 32 * 16 + thread % 32 / 4 * 2;
@@ -45,7 +48,7 @@ __device__ static inline void begin_segment(const bsmi_gemm_parameters &p, two_w
     at.left = segment < p.segment_count ? p.segments[segment].blocks : 0;
 }
 
-/* Scales ------------------------------------------------------------------------------------------------------------------------ */
+/* Scales ----------------------------------------------------------------------------------------------------------- */
 
 /* Of a step and of each of the thread's rows, from the step's first block on. */
 struct piece_scales { uint32_t of[2]; };
@@ -58,12 +61,13 @@ template <class CONFIG> __device__ static inline piece_scales read_piece(const t
     return { { load_shared(from) >> shift, load_shared(from + 16) >> shift } };
 }
 
-/* Whether a scale of the step is NaN, or e8m0 so large that 192 times it is infinite: as blocks of zeros may have it, since rows of other
- * numbers have exponents. */
+/* Whether a scale of the step is NaN, or e8m0 so large that 192 times it is infinite: as blocks of zeros may have it,
+ * since rows of other numbers have exponents. */
 template <class CODES> __device__ static inline bool has_special_scale(const piece_scales &s)
 {
     const uint32_t first = s.of[0], second = s.of[1], both = __byte_perm(first, second, 0x5410);
-    if (CODES::MICRO) return ((((first & 0x7f7f7f7f) + 0x01010101) | ((second & 0x7f7f7f7f) + 0x01010101)) & 0x80808080) != 0;
+    if (CODES::MICRO)
+        return ((((first & 0x7f7f7f7f) + 0x01010101) | ((second & 0x7f7f7f7f) + 0x01010101)) & 0x80808080) != 0;
     return (((both & 0x78787878) + 0x08080808) & both & 0x80808080) != 0;
 }
 
@@ -73,7 +77,8 @@ template <class CODES> __device__ static inline uint32_t codes_of_halves(const p
     return CODES::MICRO ? s.of[row] >> 8 * i & 0x007f007f : __byte_perm(s.of[row], 0, 0x4140);
 }
 
-template <class CODES> __device__ static inline void set_special_halves(const piece_scales &s, scale_halves<CODES> &halves)
+template <class CODES>
+__device__ static inline void set_special_halves(const piece_scales &s, scale_halves<CODES> &halves)
 {
     constexpr uint32_t NAN_CODE = CODES::MICRO ? 0x7f : 0xff, LARGE_CODE = CODES::MICRO ? 0x7f : 0xf8;
 #pragma unroll
@@ -93,18 +98,20 @@ template <class CODES> __device__ static inline scale_halves<CODES> halves_of_pi
 #pragma unroll
     for (int i = 0; i < 2 * halves.WORDS; i++) {
         const uint32_t codes = codes_of_halves<CODES>(s, i / halves.WORDS, i % halves.WORDS);
-        halves.of[i / halves.WORDS][i % halves.WORDS] = half_of_scales<CODES>(CODES::MICRO ? codes : __vmaxu2(codes, 0x00010001));
+        halves.of[i / halves.WORDS][i % halves.WORDS] =
+            half_of_scales<CODES>(CODES::MICRO ? codes : __vmaxu2(codes, 0x00010001));
     }
     if (__builtin_expect(has_special_scale<CODES>(s), 0)) set_special_halves<CODES>(s, halves);
     set_offsets(halves);
     return halves;
 }
 
-/* Steps ------------------------------------------------------------------------------------------------------------------------- */
+/* Steps ------------------------------------------------------------------------------------------------------------ */
 
 /* The next step.  The one that ends a segment may leave others of the stage of codes unused. */
 template <class CONFIG>
-__device__ static inline void decode_next(const bsmi_gemm_parameters &p, two_warpgroups<CONFIG> &at, step_operand &operand)
+__device__ static inline void decode_next(const bsmi_gemm_parameters &p, two_warpgroups<CONFIG> &at,
+                                          step_operand &operand)
 {
     using CODES = typename CONFIG::CODES;
     using RING = typename CONFIG::codes_ring;
@@ -122,12 +129,14 @@ __device__ static inline void decode_next(const bsmi_gemm_parameters &p, two_war
     decode_step<CODES>(at.codes, words, halves_of_piece<CODES>(scales), operand);
 }
 
-/* The registers are read here, so that ptxas gives them to nothing else before the products that read them have been waited for: before CUDA
- * 13.3 it takes them for free once such a product has been issued (release notes of 13.3, ptxas). */
+/* The registers are read here, so that ptxas gives them to nothing else before the products that read them have been
+ * waited for: before CUDA 13.3 it takes them for free once such a product has been issued (release notes of 13.3,
+ * ptxas). */
 __device__ static inline void keep(uint32_t &kept, const step_operand &operand)
 {
 #pragma unroll
-    for (int i = 0; i < 16; i += 2) asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(kept) : "r"(operand[i]), "r"(operand[i + 1]));
+    for (int i = 0; i < 16; i += 2)
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(kept) : "r"(operand[i]), "r"(operand[i + 1]));
 }
 
 template <class CONFIG> __device__ static inline void release_rows(const two_warpgroups<CONFIG> &at)
@@ -135,11 +144,12 @@ template <class CONFIG> __device__ static inline void release_rows(const two_war
     release_stage<CONFIG>(empty_barrier<CONFIG>(at.shared, at.before), at.notifies_of_rows);
 }
 
-/* Step number `step`: its products are issued behind those of the step before, which are waited for then, and the next step is decoded into
- * the registers that they have read.  True if there is a next one. */
+/* Step number `step`: its products are issued behind those of the step before, which are waited for then, and the next
+ * step is decoded into the registers that they have read.  True if there is a next one. */
 template <class CONFIG>
-__device__ static inline bool sum_step(const bsmi_gemm_parameters &p, tile_sums<CONFIG> &sums, two_warpgroups<CONFIG> &at, int32_t step,
-                                       int32_t steps, const step_operand &now, step_operand &other)
+__device__ static inline bool sum_step(const bsmi_gemm_parameters &p, tile_sums<CONFIG> &sums,
+                                       two_warpgroups<CONFIG> &at, int32_t step, int32_t steps, const step_operand &now,
+                                       step_operand &other)
 {
     const uint32_t stage = at.ring.stage;
     const uint32_t a = (uint32_t)wgmma_descriptor(at.shared + CONFIG::AT_A) + stage * (CONFIG::A_BYTES / 16);
@@ -156,7 +166,8 @@ __device__ static inline bool sum_step(const bsmi_gemm_parameters &p, tile_sums<
 
 /* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
 template <class CONFIG>
-__device__ static inline void sum_steps(const bsmi_gemm_parameters &p, tile_sums<CONFIG> &sums, two_warpgroups<CONFIG> &at, int32_t steps)
+__device__ static inline void sum_steps(const bsmi_gemm_parameters &p, tile_sums<CONFIG> &sums,
+                                        two_warpgroups<CONFIG> &at, int32_t steps)
 {
     step_operand even, odd = {};
 #pragma unroll
@@ -174,7 +185,8 @@ __device__ static inline void sum_steps(const bsmi_gemm_parameters &p, tile_sums
     release_rows<CONFIG>(at);
 }
 
-template <class CONFIG> __device__ static inline void consume_two(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t group)
+template <class CONFIG>
+__device__ static inline void consume_two(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t group)
 {
     decoded_sums<CONFIG> sums;
     two_warpgroups<CONFIG> at = two_warpgroups_of<CONFIG>(shared, group);

@@ -1,26 +1,28 @@
 /* From codes of e2m1 as they are stored, in shared memory, to the first operand of wgmma in registers.
  *
- * Of each 16 columns of a row a thread needs four codes, 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 (c is its lane modulo 4): a byte of each of two
- * words.  prmt finds 192 + 2 v for each code v in a table by magnitude, one table for each sign; where a code has the other sign, the bit that
- * says so makes prmt repeat the byte's highest bit, which is 0: the sum of both is the number.  It is the low byte of a bf16 from 128 to
- * 256, whose last place is 1, and one fma with half of the scale makes it v times the scale, exactly. */
+ * Of each 16 columns of a row a thread needs four codes, 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 (c is its lane modulo 4): a
+ * byte of each of two words.  prmt finds 192 + 2 v for each code v in a table by magnitude, one table for each sign;
+ * where a code has the other sign, the bit that says so makes prmt repeat the byte's highest bit, which is 0: the sum
+ * of both is the number.  It is the low byte of a bf16 from 128 to 256, whose last place is 1, and one fma with half of
+ * the scale makes it v times the scale, exactly. */
 #pragma once
 
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/sm90/kernels/mixed_input_config.cuh"
 
-/* Codes ------------------------------------------------------------------------------------------------------------------------- */
+/* Codes ------------------------------------------------------------------------------------------------------------ */
 
 /* How a thread reads codes, the same all the time. */
 struct e2m1_reader {
     uint32_t codes;                       /* address of its first row's codes in stage 0 */
-    uint32_t place;                       /* of its first row's codes of step 0 in 128 bytes, as the swizzle has them; the second row's differ by 16 */
+    uint32_t place;                       /* of its first row's codes of step 0 in 128 bytes, as the swizzle has them;
+                                             the second row's differ by 16 */
     uint32_t select;                      /* its bytes of two words, for prmt */
 };
 
-/* Row 2 g + e of a warp's 16 is row g + 8 e of wgmma's, so that a thread has sums of neighbouring columns of D.  codes: address of the
- * warpgroup's rows in stage 0.  Numbers of threads come by way of shfl, so that ptxas does not read special registers again wherever they are
- * wanted. */
+/* Row 2 g + e of a warp's 16 is row g + 8 e of wgmma's, so that a thread has sums of neighbouring columns of D.  codes:
+ * address of the warpgroup's rows in stage 0.  Numbers of threads come by way of shfl, so that ptxas does not read
+ * special registers again wherever they are wanted. */
 __device__ static inline e2m1_reader e2m1_reader_of(uint32_t codes)
 {
     const uint32_t lane = __shfl_sync(0xffffffff, threadIdx.x % 32, threadIdx.x % 32);
@@ -32,11 +34,13 @@ __device__ static inline e2m1_reader e2m1_reader_of(uint32_t codes)
 struct e2m1_rows { uint4 v[2][2]; };
 
 /* number: of the step in its stage. */
-template <class CONFIG> __device__ static inline e2m1_rows read_rows(const e2m1_reader &reader, uint32_t number, uint32_t stage)
+template <class CONFIG>
+__device__ static inline e2m1_rows read_rows(const e2m1_reader &reader, uint32_t number, uint32_t stage)
 {
     const uint32_t first = reader.codes + stage * CONFIG::CODE_BYTES, place = reader.place ^ number * 32;
     const uint32_t near = first + place, far = first + (place ^ 16);
-    return { { { load_shared_v4(near), load_shared_v4(far) }, { load_shared_v4(far + 128), load_shared_v4(near + 128) } } };
+    return { { { load_shared_v4(near), load_shared_v4(far) },
+               { load_shared_v4(far + 128), load_shared_v4(near + 128) } } };
 }
 
 /* Four codes of a row: those of 16 columns, which are one product. */
@@ -53,7 +57,8 @@ __device__ static inline e2m1_words gather_words(const e2m1_reader &reader, cons
 {
     e2m1_words words;
 #pragma unroll
-    for (int i = 0; i < 4; i++) words.of[i] = ptx_prmt(four_codes(reader, rows, 0, i), four_codes(reader, rows, 1, i), 0x5410);
+    for (int i = 0; i < 4; i++)
+        words.of[i] = ptx_prmt(four_codes(reader, rows, 0, i), four_codes(reader, rows, 1, i), 0x5410);
     return words;
 }
 
@@ -62,17 +67,17 @@ __device__ static inline uint32_t four_codes(const e2m1_reader &, const e2m1_wor
     return row == 0 ? words.of[product] : words.of[product] >> 16;
 }
 
-/* Scales ------------------------------------------------------------------------------------------------------------------------ */
+/* Scales ----------------------------------------------------------------------------------------------------------- */
 
-/* Halves of the scales of a step, and what makes 192 times them zero: of each row, those of NVFP4's four blocks or of MXFP4's two; block i lies in
- * half i / WORDS of word i % WORDS. */
+/* Halves of the scales of a step, and what makes 192 times them zero: of each row, those of NVFP4's four blocks or of
+ * MXFP4's two; block i lies in half i / WORDS of word i % WORDS. */
 template <class CODES> struct scale_halves {
     static constexpr int WORDS = CODES::MICRO ? 2 : 1;
     uint32_t of[2][WORDS], offset[2][WORDS];
 };
 
-/* Codes of two scales, each in half of a word, become halves of the scales.  ue4m3: its bits, where bf16 has them, and a power of two that
- * corrects the exponent.  e8m0 from 1 on: 2^(code - 128). */
+/* Codes of two scales, each in half of a word, become halves of the scales.  ue4m3: its bits, where bf16 has them, and
+ * a power of two that corrects the exponent.  e8m0 from 1 on: 2^(code - 128). */
 template <class CODES> __device__ static inline uint32_t half_of_scales(uint32_t codes)
 {
     return CODES::MICRO ? ptx_mul_bf16x2(codes * 16, 0x7b007b00) : codes * 128 - 0x00800080;
@@ -82,10 +87,11 @@ template <class CODES> __device__ static inline void set_offsets(scale_halves<CO
 {
 #pragma unroll
     for (int i = 0; i < 2 * halves.WORDS; i++)
-        halves.offset[i / halves.WORDS][i % halves.WORDS] = ptx_mul_bf16x2(halves.of[i / halves.WORDS][i % halves.WORDS], 0xc340c340);
+        halves.offset[i / halves.WORDS][i % halves.WORDS] =
+            ptx_mul_bf16x2(halves.of[i / halves.WORDS][i % halves.WORDS], 0xc340c340);
 }
 
-/* Numbers ----------------------------------------------------------------------------------------------------------------------- */
+/* Numbers ---------------------------------------------------------------------------------------------------------- */
 
 /* The low or the high half of a word, twice: the instructions that use it take it from there. */
 __device__ static inline uint32_t twice_of_half(uint32_t word, int half)
@@ -97,20 +103,22 @@ __device__ static inline uint32_t twice_of_half(uint32_t word, int half)
 }
 
 /* codes: four, in the low half. */
-__device__ static inline void decode_four(uint32_t codes, uint32_t half, uint32_t offset, uint32_t &first, uint32_t &second)
+__device__ static inline void decode_four(uint32_t codes, uint32_t half, uint32_t offset, uint32_t &first,
+                                          uint32_t &second)
 {
     const uint32_t bytes = ptx_prmt(0x43424140, 0x4c484644, codes) + ptx_prmt(0x3d3e3f40, 0x34383a3c, codes ^ 0x8888);
     first = ptx_fma_bf16x2(ptx_prmt(bytes, 0x43434343, 0x4140), half, offset);
     second = ptx_fma_bf16x2(ptx_prmt(bytes, 0x43434343, 0x4342), half, offset);
 }
 
-/* The first operand of a step: of four products. */
+/* The first operand of a step, which is four products, and of a K slice. */
 using step_operand = uint32_t[16];
+template <class CONFIG> using slice_operand = step_operand[CONFIG::STEPS];
 
 /* codes: e2m1_rows or e2m1_words. */
 template <class CODES, class STEP_CODES>
-__device__ static inline void decode_step(const e2m1_reader &reader, const STEP_CODES &codes, const scale_halves<CODES> &halves,
-                                          step_operand &operand)
+__device__ static inline void decode_step(const e2m1_reader &reader, const STEP_CODES &codes,
+                                          const scale_halves<CODES> &halves, step_operand &operand)
 {
 #pragma unroll
     for (int row = 0; row < 2; row++)
@@ -118,6 +126,7 @@ __device__ static inline void decode_step(const e2m1_reader &reader, const STEP_
         for (int product = 0; product < 4; product++) {
             const int word = CODES::MICRO ? product % 2 : 0;
             decode_four(four_codes(reader, codes, row, product), twice_of_half(halves.of[row][word], product / 2),
-                        twice_of_half(halves.offset[row][word], product / 2), operand[4 * product + row], operand[4 * product + 2 + row]);
+                        twice_of_half(halves.offset[row][word], product / 2), operand[4 * product + row],
+                        operand[4 * product + 2 + row]);
         }
 }

@@ -3,12 +3,12 @@
 
 #include <stdint.h>
 
-/* Of a pair of codes, one in each half: signs and magnitudes as bf16 has its sign, the last bits of its exponent, and the first of its
- * mantissa. */
+/* Of a pair of codes, one in each half: signs and magnitudes as bf16 has its sign, the last bits of its exponent, and
+ * the first of its mantissa. */
 constexpr uint32_t PREPACKED_PAIR = 0x81c081c0;
 
-/* Each pair is a word rotated to the right by so many bits, and masked: of the first word three, of the second three, and two of a third
- * word, which has these bits of the first one, and others of the second one, shifted left by two. */
+/* Each pair is a word rotated to the right by so many bits, and masked: of the first word three, of the second three,
+ * and two of a third word, which has these bits of the first one, and others of the second one, shifted left by two. */
 __device__ static constexpr int prepacked_rotation(int pair)
 {
     return pair == 7 ? 4 : pair == 6 ? -2 : pair % 3 == 0 ? 0 : pair % 3 == 1 ? -6 : 6;

@@ -1,8 +1,8 @@
-/* Prepacked weights: codes of four bits with their scales in the order in which the mixed-input GEMM kernels read them, as bsmi_prepack writes
- * them.  Host and kernels agree on this layout; docs/design/prepacked.md has the order of bits.
+/* Prepacked weights: codes of four bits with their scales in the order in which the mixed-input GEMM kernels read them,
+ * as bsmi_prepack writes them.  Host and kernels agree on this layout; docs/design/prepacked.md has the order of bits.
  *
- * Exponents of B's rows come first, an int32_t each, matrix by matrix; then, for every 64 rows of a matrix, K slices of 384 columns: codes of all
- * rows, then their scales.  Rows and columns beyond the matrix have codes 0. */
+ * Exponents of B's rows come first, an int32_t each, matrix by matrix; then, for every 64 rows of a matrix, K slices of
+ * 384 columns: codes of all rows, then their scales.  Rows and columns beyond the matrix have codes 0. */
 #ifndef BSMI_SM90_PREPACKED_LAYOUT_H
 #define BSMI_SM90_PREPACKED_LAYOUT_H
 
@@ -17,7 +17,7 @@ enum {
 };
 
 /* block: 32 or 16 columns have a scale. */
-#define BSMI_PREPACKED_SLICE_BYTES(block)                                                                                  \
+#define BSMI_PREPACKED_SLICE_BYTES(block) \
     (BSMI_PREPACKED_CODE_BYTES + BSMI_PREPACKED_ROWS * BSMI_PREPACKED_COLUMNS / (block))
 
 /* Slices of a tile. */

@@ -1,15 +1,17 @@
 /* From prepacked weights in shared memory to the first operand of wgmma in registers.
  *
- * Each thread of wgmma has its own codes together: of a row and a step, which are four products, two words, each half of which has the codes
- * of one column of two.  A code's sign and its three bits of magnitude lie as far apart as they do in a bf16, so that a shift and a mask make
- * e2m1's value times 2^-126 of it, subnormal ones included.  Of the eight pairs of codes three lie so in either word; what is left of both
- * words, together, has two more. */
+ * Each thread of wgmma has its own codes together: of a row and a step, which are four products, two words, each half
+ * of which has the codes of one column of two.  A code's sign and its three bits of magnitude lie as far apart as they
+ * do in a bf16, so that a shift and a mask make e2m1's value times 2^-126 of it, subnormal ones included.  Of the eight
+ * pairs of codes three lie so in either word; what is left of both words, together, has two more. */
 #pragma once
 
+#include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
 #include "e2m1_registers.cuh"
 #include "prepacked_bits.cuh"
 
-/* Scales of e8m0 of a warp's slice: all at most 2, as codes less 2 with the highest bit set, or some larger, and all as codes less 60. */
+/* Scales of e8m0 of a warp's slice: all at most 2, as codes less 2 with the highest bit set, or some larger, and all as
+ * codes less 60. */
 enum prepacked_range { PREPACKED_SMALL, PREPACKED_LARGE };
 
 /* Scales of a slice, a thread's two rows. */
@@ -23,7 +25,8 @@ template <class CODES> __device__ static inline prepacked_scales<CODES> read_pre
     for (int step = 0; step < BSMI_PREPACKED_STEPS; step += 2) {
         if constexpr (CODES::MICRO) {
             const uint4 v = load_shared_v4(from + step * 8);
-            scales.words[step][0] = v.x, scales.words[step][1] = v.y, scales.words[step + 1][0] = v.z, scales.words[step + 1][1] = v.w;
+            scales.words[step][0] = v.x, scales.words[step][1] = v.y, scales.words[step + 1][0] = v.z,
+            scales.words[step + 1][1] = v.w;
         } else {
             const uint2 v = load_shared_v2(from + step * 4);
             scales.words[step][0] = v.x, scales.words[step + 1][0] = v.y;
@@ -37,15 +40,16 @@ template <class CODES> __device__ static inline bool are_large(const prepacked_s
     return !CODES::MICRO && __any_sync(0xffffffff, (int32_t)scales.words[0][0] >= 0);
 }
 
-/* Of a row and a step: what its numbers are multiplied with, blocks 0 and 1 in the halves of the first word, 2 and 3 of the second.  Times
- * 2^126 for e8m0 that is small, for others the rest of 2^126 is `before`; for ue4m3 the half. */
+/* Of a row and a step: what its numbers are multiplied with, blocks 0 and 1 in the halves of the first word, 2 and 3 of
+ * the second.  Times 2^126 for e8m0 that is small, for others the rest of 2^126 is `before`; for ue4m3 the half. */
 template <class CODES> struct prepacked_factors { uint32_t of[CODES::MICRO ? 2 : 1], before; };
 
 template <class CODES, prepacked_range RANGE>
 __device__ static inline prepacked_factors<CODES> factors_of_row(const uint32_t (&words)[CODES::MICRO ? 2 : 1], int row)
 {
     if constexpr (CODES::MICRO) {
-        return { { ptx_mul_bf16x2((words[row] << 4) & 0x07f007f0, 0x7b007b00), ptx_mul_bf16x2((words[row] >> 4) & 0x07f007f0, 0x7b007b00) },
+        return { { ptx_mul_bf16x2((words[row] << 4) & 0x07f007f0, 0x7b007b00),
+                   ptx_mul_bf16x2((words[row] >> 4) & 0x07f007f0, 0x7b007b00) },
                  0x7f007f00 };
     } else {
         constexpr bool large = RANGE == PREPACKED_LARGE;
@@ -65,8 +69,8 @@ __device__ static inline uint32_t scaled_pair(uint32_t pair, const prepacked_fac
 
 /* Of one of the thread's two rows, a step. */
 template <class CODES, prepacked_range RANGE>
-__device__ static inline void decode_prepacked_row(const uint4 &codes, const uint32_t (&scales)[CODES::MICRO ? 2 : 1], int row,
-                                                   step_operand &operand)
+__device__ static inline void decode_prepacked_row(const uint4 &codes, const uint32_t (&scales)[CODES::MICRO ? 2 : 1],
+                                                   int row, step_operand &operand)
 {
     uint32_t pairs[8];
     const prepacked_factors<CODES> factors = factors_of_row<CODES, RANGE>(scales, row);
@@ -75,12 +79,61 @@ __device__ static inline void decode_prepacked_row(const uint4 &codes, const uin
     for (int i = 0; i < 8; i++) operand[i / 2 * 4 + i % 2 * 2 + row] = scaled_pair<CODES, RANGE>(pairs[i], factors, i);
 }
 
-template <class CODES, prepacked_range RANGE>
-__device__ static inline void decode_prepacked_steps(const uint4 (&codes)[BSMI_PREPACKED_STEPS], const prepacked_scales<CODES> &scales,
-                                                     step_operand (&operand)[BSMI_PREPACKED_STEPS])
-{
+/* K slices, for the K-interleaved schedule: mixed_input_interleaved.cuh says what it asks of its source of weights, and
+ * when. */
+template <class CONFIG> struct prepacked_slices {
+    using CODES = typename CONFIG::CODES;
+    using PARAMETERS = typename CONFIG::PARAMETERS;
+    consumer_thread at;
+    uint32_t codes, scales;               /* addresses of this thread's in stage 0 */
+    prepacked_finish finish;
+
+    __device__ inline prepacked_slices(const consumer_thread &thread) : at(thread), finish {}
+    {
+        constexpr uint32_t OF_TWO_ROWS = 2 * BSMI_PREPACKED_COLUMNS / CONFIG::BLOCK;
+        codes = at.shared + CONFIG::AT_CODES + (at.warp * 32 + at.lane) * 16;
+        scales = at.shared + CONFIG::AT_CODES + BSMI_PREPACKED_CODE_BYTES + (at.warp * 8 + at.lane / 4) * OF_TWO_ROWS;
+    }
+
+    __device__ inline void begin_tile(const PARAMETERS &p, const gemm_tile &tile, uint32_t, int32_t, bool finishes)
+    {
+        if (finishes) finish = begin_prepacked_finish<CONFIG>(p, tile, at);
+    }
+
+    __device__ inline bool is_special() const { return false; }
+
+    template <prepacked_range RANGE>
+    __device__ inline void decode_steps(const uint4 (&of)[CONFIG::STEPS], const prepacked_scales<CODES> &factors,
+                                        slice_operand<CONFIG> &operand) const
+    {
 #pragma unroll
-    for (int step = 0; step < BSMI_PREPACKED_STEPS; step++)
+        for (int step = 0; step < CONFIG::STEPS; step++)
 #pragma unroll
-        for (int row = 0; row < 2; row++) decode_prepacked_row<CODES, RANGE>(codes[step], scales.words[step], row, operand[step]);
-}
+            for (int row = 0; row < 2; row++)
+                decode_prepacked_row<CODES, RANGE>(of[step], factors.words[step], row, operand[step]);
+    }
+
+    template <bool> __device__ inline void decode(uint32_t stage, int32_t, slice_operand<CONFIG> &operand) const
+    {
+        const uint32_t of_stage = stage * CONFIG::CODE_BYTES;
+        const prepacked_scales<CODES> of_slice = read_prepacked_scales<CODES>(scales + of_stage);
+        uint4 of[CONFIG::STEPS];
+#pragma unroll
+        for (int step = 0; step < CONFIG::STEPS; step++) of[step] = load_shared_v4(codes + of_stage + step * 2048);
+        if (are_large(of_slice)) decode_steps<PREPACKED_LARGE>(of, of_slice, operand);
+        else decode_steps<PREPACKED_SMALL>(of, of_slice, operand);
+    }
+
+    __device__ inline void release_tile() const {}
+    __device__ inline void before_last_slice(const PARAMETERS &p, const gemm_tile &tile)
+    {
+        read_row_exponents<CONFIG>(p, tile, finish);
+    }
+    __device__ inline void after_first_slice(const PARAMETERS &, const gemm_tile &) {}
+    __device__ inline void begin_next(const PARAMETERS &, const gemm_tile &, uint32_t, int32_t) const {}
+
+    __device__ inline void end_tile(const PARAMETERS &p, const gemm_tile &tile, const decoded_sums<CONFIG> &sums) const
+    {
+        finish_prepacked_tile<CONFIG>(p, finish, tile, at, sums);
+    }
+};

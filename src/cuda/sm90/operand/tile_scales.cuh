@@ -1,9 +1,9 @@
-/* Scales of a tile's rows of B, from where the caller has them to shared memory, and what must be known of them beforehand: exponents of
- * rows, by the rules of decode.cu, and whether there is any NaN.
+/* Scales of a tile's rows of B, from where the caller has them to shared memory, and what must be known of them
+ * beforehand: exponents of rows, by the rules of decode.cu, and whether there is any NaN.
  *
- * Each warp loads those of some rows, all of them before the tile's first step, while the tile before is multiplied if there is room.  Rows
- * of the linear layout are copied in words, or 16 bytes at a time, from the multiple of four at or before their first byte.  Of other
- * layouts threads load the words byte by byte. */
+ * Each warp loads those of some rows, all of them before the tile's first step, while the tile before is multiplied if
+ * there is room.  Rows of the linear layout are copied in words, or 16 bytes at a time, from the multiple of four at or
+ * before their first byte.  Of other layouts threads load the words byte by byte. */
 #pragma once
 
 #include "cuda/dequantize/octets.cuh"
@@ -20,30 +20,39 @@ struct scale_rows {
     bool linear, sixteen;                 /* rows begin at multiples of 16 bytes */
 };
 
-/* What a warp has found: whether there is any NaN or a sign, which takes more care, and whether rows have exponents other than 0. */
+/* What a warp has found: whether there is any NaN or a sign, which takes more care, and whether rows have exponents
+ * other than 0. */
 struct scale_findings { bool special, exponents; };
 
 /* in_tile: the first of the rows in the tile. */
 template <class CONFIG>
-__device__ static inline scale_rows scale_rows_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t scales_at, int32_t in_tile)
+__device__ static inline scale_rows scale_rows_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                  uint32_t scales_at, int32_t in_tile)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t first = tile.column + in_tile, count = (int32_t)((m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK);
     const unsigned char *scales = m.scales + tile.matrix * p.b_batch_step * m.scale_batch_bytes;
     const uint32_t bits = (uint32_t)(uint64_t)scales | (uint32_t)m.layout.pitch;
-    return { scales + first * m.layout.pitch, first, (int32_t)m.rows - first, count, scales_at + in_tile * CONFIG::SCALE_PITCH,
-             m.layout.kind == BSM_LAYOUT_LINEAR && (bits % 4 == 0 || !CONFIG::CODES::MICRO), bits % 16 == 0 };
+    return { scales + first * m.layout.pitch,
+             first,
+             (int32_t)m.rows - first,
+             count,
+             scales_at + in_tile * CONFIG::SCALE_PITCH,
+             m.layout.kind == BSM_LAYOUT_LINEAR && (bits % 4 == 0 || !CONFIG::CODES::MICRO),
+             bits % 16 == 0 };
 }
 
 /* Those which this warp loads. */
 template <class CONFIG>
-__device__ static inline scale_rows own_scale_rows(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t shared)
+__device__ static inline scale_rows own_scale_rows(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                   uint32_t shared)
 {
     return scale_rows_of<CONFIG>(p, tile, shared + CONFIG::AT_SCALES, (int32_t)(threadIdx.x / 32) * CONFIG::WARP_ROWS);
 }
 
 /* A row behind the last is the last one again: its sums are not stored. */
-__device__ static inline const unsigned char *scales_of_row(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t row)
+__device__ static inline const unsigned char *scales_of_row(const bsmi_mixed_input_parameters &p, const scale_rows &s,
+                                                            int32_t row)
 {
     return s.scales + min(row, s.rows - 1) * p.b_source.layout.pitch;
 }
@@ -54,16 +63,18 @@ __device__ static inline uint32_t shift_of_row(const bsmi_mixed_input_parameters
     return s.linear ? (uint32_t)(uint64_t)scales_of_row(p, s, row) % 4 : 0;
 }
 
-/* Loading ----------------------------------------------------------------------------------------------------------------------- */
+/* Loading ---------------------------------------------------------------------------------------------------------- */
 
 template <class CONFIG>
-__device__ __noinline__ static void load_by_bytes(const bsmi_mixed_input_parameters &p, int32_t matrix, int32_t first_row, uint32_t to)
+__device__ __noinline__ static void load_by_bytes(const bsmi_mixed_input_parameters &p, int32_t matrix,
+                                                  int32_t first_row, uint32_t to)
 {
     const bsmi_device_matrix &m = p.b_source;
     const scale_places places = make_places(m.layout);
     const int32_t count = (int32_t)((m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK);
     for (int32_t row = 0; row < CONFIG::WARP_ROWS; row++) {
-        const unsigned char *from = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, min((int64_t)first_row + row, m.rows - 1));
+        const unsigned char *from =
+            m.scales + matrix * m.scale_batch_bytes + place_in(places.row, min((int64_t)first_row + row, m.rows - 1));
         for (int32_t column = threadIdx.x % 32 * 4; column < count; column += 128) {
             uint32_t word = 0;
             for (int32_t i = 0; i < 4; i++)
@@ -76,7 +87,8 @@ __device__ __noinline__ static void load_by_bytes(const bsmi_mixed_input_paramet
 /* Of a matrix with linear scales: the first byte, and the one behind the last. */
 struct scale_bytes { const unsigned char *first, *end; };
 
-__device__ static inline scale_bytes scale_bytes_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const scale_rows &s)
+__device__ static inline scale_bytes scale_bytes_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                    const scale_rows &s)
 {
     const bsmi_device_matrix &m = p.b_source;
     const unsigned char *first = m.scales + tile.matrix * p.b_batch_step * m.scale_batch_bytes;
@@ -84,7 +96,8 @@ __device__ static inline scale_bytes scale_bytes_of(const bsmi_mixed_input_param
 }
 
 /* Bytes behind a row's end may be the next row's; not those outside the matrix. */
-template <int BYTES> __device__ static inline void load_bytes(uint32_t to, const unsigned char *from, const scale_bytes &all)
+template <int BYTES>
+__device__ static inline void load_bytes(uint32_t to, const unsigned char *from, const scale_bytes &all)
 {
     if (from >= all.first && from + BYTES <= all.end) {
         if constexpr (BYTES == 16) cp_async_16(to, from, 16);
@@ -101,7 +114,8 @@ template <int BYTES> __device__ static inline void load_bytes(uint32_t to, const
 }
 
 template <class CONFIG>
-__device__ static inline void begin_scales(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const scale_rows &s)
+__device__ static inline void begin_scales(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                           const scale_rows &s)
 {
     const uint32_t lane = threadIdx.x % 32;
     if (!s.linear) {
@@ -109,18 +123,23 @@ __device__ static inline void begin_scales(const bsmi_mixed_input_parameters &p,
         return;
     }
     const int32_t row = (int32_t)lane / (32 / CONFIG::WARP_ROWS), part = (int32_t)lane % (32 / CONFIG::WARP_ROWS);
-    const uint32_t shift = shift_of_row(p, s, row), bytes = shift + (uint32_t)s.count, to = s.to + row * CONFIG::SCALE_PITCH;
+    const uint32_t shift = shift_of_row(p, s, row), bytes = shift + (uint32_t)s.count,
+                   to = s.to + row * CONFIG::SCALE_PITCH;
     const unsigned char *from = scales_of_row(p, s, row) - shift;
     const scale_bytes all = scale_bytes_of(p, tile, s);
     if (s.sixteen)
-        for (uint32_t at = part * 16; at < bytes; at += 16 * (32 / CONFIG::WARP_ROWS)) load_bytes<16>(to + at, from + at, all);
+        for (uint32_t at = part * 16; at < bytes; at += 16 * (32 / CONFIG::WARP_ROWS))
+            load_bytes<16>(to + at, from + at, all);
     else
-        for (uint32_t at = part * 4; at < bytes; at += 4 * (32 / CONFIG::WARP_ROWS)) load_bytes<4>(to + at, from + at, all);
+        for (uint32_t at = part * 4; at < bytes; at += 4 * (32 / CONFIG::WARP_ROWS))
+            load_bytes<4>(to + at, from + at, all);
     cp_async_commit_group();
 }
 
-/* Steps may reach behind the last scale, and 16 bytes are read at a time: any finite scale does there, but for the code 0 of e8m0. */
-template <class CONFIG> __device__ static inline void fill_tails(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t end)
+/* Steps may reach behind the last scale, and 16 bytes are read at a time: any finite scale does there, but for the code
+ * 0 of e8m0. */
+template <class CONFIG>
+__device__ static inline void fill_tails(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t end)
 {
     const uint32_t row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS), filler = CONFIG::CODES::MICRO ? 0 : 0x7f7f7f7f;
     const int32_t used = (int32_t)shift_of_row(p, s, (int32_t)row) + s.count;
@@ -135,10 +154,11 @@ template <class CONFIG> __device__ static inline void fill_tails(const bsmi_mixe
     for (; at < s.to + row * CONFIG::SCALE_PITCH + (uint32_t)(end + 16) / 16 * 16; at += 4) store_shared(at, filler);
 }
 
-/* Exponents --------------------------------------------------------------------------------------------------------------------- */
+/* Exponents -------------------------------------------------------------------------------------------------------- */
 
 /* Whether 32 codes are other than zeros. */
-__device__ static inline bool block_is_nonzero(const bsmi_mixed_input_parameters &p, const unsigned char *codes, int32_t column)
+__device__ static inline bool block_is_nonzero(const bsmi_mixed_input_parameters &p, const unsigned char *codes,
+                                               int32_t column)
 {
     uint32_t any = 0;
     if (column * (int64_t)16 < p.b_source.columns / 2) {
@@ -148,10 +168,11 @@ __device__ static inline bool block_is_nonzero(const bsmi_mixed_input_parameters
     return (any & 0x77777777) != 0;
 }
 
-/* The exponent of a row of which a scale may lie outside the middle of the range; its scales less that, and those of blocks of zeros brought
- * to where 192 times a scale is finite. */
+/* The exponent of a row of which a scale may lie outside the middle of the range; its scales less that, and those of
+ * blocks of zeros brought to where 192 times a scale is finite. */
 template <class CONFIG>
-__device__ static int32_t settle_row(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t matrix, int32_t row, bool *special)
+__device__ static int32_t settle_row(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t matrix,
+                                     int32_t row, bool *special)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t lane = threadIdx.x % 32, shift = (int32_t)shift_of_row(p, s, row), bytes = shift + s.count;
@@ -185,7 +206,8 @@ __device__ static int32_t settle_row(const bsmi_mixed_input_parameters &p, const
 
 /* Of e8m0.  exponents: the table of the warp's rows. */
 template <class CONFIG>
-__device__ __noinline__ static scale_findings settle_rows(const bsmi_mixed_input_parameters &p, scale_rows s, int32_t matrix, uint32_t exponents)
+__device__ __noinline__ static scale_findings settle_rows(const bsmi_mixed_input_parameters &p, scale_rows s,
+                                                          int32_t matrix, uint32_t exponents)
 {
     scale_findings found = { false, false };
     for (int32_t row = 0; row < CONFIG::WARP_ROWS; row++) {
@@ -207,10 +229,12 @@ template <class CONFIG> __device__ static inline bool is_rare(uint32_t four, uin
 }
 
 /* Whether any of the warp's takes more care. */
-template <class CONFIG> __device__ static inline bool any_is_rare(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t end)
+template <class CONFIG>
+__device__ static inline bool any_is_rare(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t end)
 {
     const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
-    const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101, row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS);
+    const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101,
+                   row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS);
     bool rare = false;
 #pragma unroll 2
     for (int32_t at = threadIdx.x % (32 / CONFIG::WARP_ROWS) * 16; at < end; at += 16 * (32 / CONFIG::WARP_ROWS)) {
@@ -224,8 +248,8 @@ template <class CONFIG> __device__ static inline bool any_is_rare(const bsmi_mix
 
 /* Once they have come; so many steps read them.  exponents: the table of the warp's rows. */
 template <class CONFIG>
-__device__ static inline scale_findings end_scales(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const scale_rows &s,
-                                                      uint32_t exponents, int32_t steps)
+__device__ static inline scale_findings end_scales(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                   const scale_rows &s, uint32_t exponents, int32_t steps)
 {
     const int32_t end = steps * (BSMI_K_STEP / CONFIG::BLOCK);
     scale_findings found = { false, false };
@@ -240,7 +264,7 @@ __device__ static inline scale_findings end_scales(const bsmi_mixed_input_parame
     return found;
 }
 
-/* Reading ----------------------------------------------------------------------------------------------------------------------- */
+/* Reading ---------------------------------------------------------------------------------------------------------- */
 
 /* How a thread reads the scales of its two rows. */
 struct scale_reader {
@@ -249,12 +273,15 @@ struct scale_reader {
 };
 
 /* s: the warp's 16 rows. */
-template <class CONFIG> __device__ static inline void set_scale_reader(const bsmi_mixed_input_parameters &p, const scale_rows &s, scale_reader &reader)
+template <class CONFIG>
+__device__ static inline void set_scale_reader(const bsmi_mixed_input_parameters &p, const scale_rows &s,
+                                               scale_reader &reader)
 {
     const int32_t row = (int32_t)(threadIdx.x % 32 / 4 * 2);
     reader.scales = s.to + row * CONFIG::SCALE_PITCH;
 #pragma unroll
-    for (int i = 0; i < 2 && !CONFIG::CODES::MICRO; i++) reader.shift[i] = 0x3210 + 0x1111 * shift_of_row(p, s, row + i);
+    for (int i = 0; i < 2 && !CONFIG::CODES::MICRO; i++)
+        reader.shift[i] = 0x3210 + 0x1111 * shift_of_row(p, s, row + i);
 }
 
 /* Scales of two steps, of both rows: of NVFP4 a word for each, of MXFP4 one word. */
@@ -270,13 +297,15 @@ __device__ static inline step_scales<typename CONFIG::CODES> read_scales(const s
         const uint32_t from = reader.scales + row * CONFIG::SCALE_PITCH + step * (BSMI_K_STEP / CONFIG::BLOCK);
 #pragma unroll
         for (int word = 0; word < WORDS; word++) scales.words[row][word] = load_shared(from + 4 * word);
-        if (!CONFIG::CODES::MICRO) scales.words[row][0] = ptx_prmt(scales.words[row][0], load_shared(from + 4), reader.shift[row]);
+        if (!CONFIG::CODES::MICRO)
+            scales.words[row][0] = ptx_prmt(scales.words[row][0], load_shared(from + 4), reader.shift[row]);
     }
     return scales;
 }
 
 /* Two scales of a row and a step, each in half of a word. */
-template <class CODES, int STEP> __device__ static inline uint32_t codes_of_scales(const step_scales<CODES> &scales, int row, int i)
+template <class CODES, int STEP>
+__device__ static inline uint32_t codes_of_scales(const step_scales<CODES> &scales, int row, int i)
 {
     const uint32_t word = scales.words[row][CODES::MICRO ? STEP : 0];
     return CODES::MICRO ? word >> 8 * i & 0x00ff00ff : ptx_prmt(word, 0, STEP == 0 ? 0x4140 : 0x4342);
@@ -293,7 +322,8 @@ template <class CODES> __device__ static inline uint32_t special_half(uint32_t c
 }
 
 /* STEP: 0 or 1 of the two that the scales are of.  SPECIAL: there may be NaN. */
-template <class CODES, int STEP, bool SPECIAL> __device__ static inline scale_halves<CODES> halves_of(const step_scales<CODES> &scales)
+template <class CODES, int STEP, bool SPECIAL>
+__device__ static inline scale_halves<CODES> halves_of(const step_scales<CODES> &scales)
 {
     scale_halves<CODES> halves;
 #pragma unroll

@@ -1,7 +1,8 @@
 /* The loaders of the mixed-input kernels: codes of B, rows of A, and what of either can be asked for in advance.
  *
- * Interleaved schedules have a thread for codes and two or three for rows of A, which have as many steps of each slice: a thread that loads all
- * of it takes longer than a slice is multiplied.  One warpgroup has one thread for both.  (Two warpgroups have those of decoding_producer.cuh.) */
+ * Interleaved schedules have a thread for codes and two or three for rows of A, which have as many steps of each slice:
+ * a thread that loads all of it takes longer than a slice is multiplied.  One warpgroup has one thread for both.  (Two
+ * warpgroups have those of decoding_producer.cuh.) */
 #pragma once
 
 #include "cuda/ptx/bulk_copy.cuh"
@@ -11,7 +12,7 @@
 /* K slices of a tile.  Each warpgroup has one at least: those behind K are zeros. */
 template <class CONFIG> __device__ static inline int32_t slices_of(const bsmi_mixed_input_parameters &p)
 {
-    if constexpr (CONFIG::PREPACKED) return (int32_t)p.panel_turns;
+    if constexpr (CONFIG::PREPACKED) return (int32_t)p.tile_slices;
     else return max((p.segments[0].blocks + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::GROUPS);
 }
 
@@ -19,20 +20,22 @@ template <class CONFIG> __device__ static inline int32_t slices_of(const bsmi_mi
 __device__ static inline int32_t paired_steps(const bsmi_gemm_parameters &p) { return (p.segments[0].blocks + 1) & ~1; }
 
 /* The same as gemm_tile_of, without its divisions for what few rows mostly are: loads wait for them. */
-template <class CONFIG> __device__ static inline gemm_tile mixed_input_tile(const bsmi_gemm_parameters &p, int64_t number)
+template <class CONFIG>
+__device__ static inline gemm_tile mixed_input_tile(const bsmi_gemm_parameters &p, int64_t number)
 {
     if (p.epilogue.grouped || p.tiles != p.column_tiles) return gemm_tile_of<CONFIG>(p, number, { 0, 0 });
     return { 0, (int32_t)number * CONFIG::COLUMNS, 0, (int32_t)p.epilogue.m, 0 };
 }
 
-/* In advance -------------------------------------------------------------------------------------------------------------------- */
+/* In advance ------------------------------------------------------------------------------------------------------- */
 
-/* What a kernel does that may have begun before the kernels in front of it have ended: nothing may be read yet that they may write, but what will
- * be read may be brought to the L2 cache, where their writes arrive, too. */
+/* What a kernel does that may have begun before the kernels in front of it have ended: nothing may be read yet that
+ * they may write, but what will be read may be brought to the L2 cache, where their writes arrive, too. */
 
 /* Codes of so many stages of a tile, and scales of its rows if they lie linearly.  One thread. */
 template <class CONFIG>
-__device__ static inline void prefetch_stored(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, int32_t stages)
+__device__ static inline void prefetch_stored(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                              int32_t stages)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t matrix = tile.matrix * p.b_batch_step;
@@ -42,34 +45,41 @@ __device__ static inline void prefetch_stored(const bsmi_mixed_input_parameters 
     }
     if (m.layout.kind != BSM_LAYOUT_LINEAR) return;
     const uint64_t begin = (uint64_t)m.scales + matrix * m.scale_batch_bytes + tile.column * m.layout.pitch;
-    const int64_t rows = min((int64_t)CONFIG::COLUMNS, m.rows - tile.column), count = (m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK;
-    const uint64_t from = (begin + 15) & ~(uint64_t)15, to = (begin + (rows - 1) * m.layout.pitch + count) & ~(uint64_t)15;
+    const int64_t rows = min((int64_t)CONFIG::COLUMNS, m.rows - tile.column),
+                  count = (m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK;
+    const uint64_t from = (begin + 15) & ~(uint64_t)15,
+                   to = (begin + (rows - 1) * m.layout.pitch + count) & ~(uint64_t)15;
     if (to > from && to - from <= 1 << 18) cp_async_bulk_prefetch((const void *)from, (uint32_t)(to - from));
 }
 
 /* Rows of A that the caller gave, of the CTA's first tile: of the steps of K each CTA asks for its share. */
-template <class CONFIG> __device__ static inline void prefetch_rows(const bsmi_mixed_input_parameters &p, int32_t loader)
+template <class CONFIG>
+__device__ static inline void prefetch_rows(const bsmi_mixed_input_parameters &p, int32_t loader)
 {
-    if (p.epilogue.a_exponents != nullptr || p.epilogue.grouped || blockIdx.x >= p.tiles) return; /* decoded by another kernel; not known yet */
+    /* decoded by another kernel; not known yet */
+    if (p.epilogue.a_exponents != nullptr || p.epilogue.grouped || blockIdx.x >= p.tiles) return;
     const gemm_tile tile = mixed_input_tile<CONFIG>(p, blockIdx.x);
     const int32_t loaders = (int32_t)gridDim.x * CONFIG::ROW_LOADERS;
 #pragma unroll 1
-    for (int32_t step = (int32_t)blockIdx.x * CONFIG::ROW_LOADERS + loader; step < p.segments[0].blocks; step += loaders) {
+    for (int32_t step = (int32_t)blockIdx.x * CONFIG::ROW_LOADERS + loader; step < p.segments[0].blocks;
+         step += loaders) {
         const int32_t place[3] = { step * BSMI_K_STEP, tile.row, tile.matrix * p.a_batch_step };
         cp_async_bulk_prefetch_tensor(&p.a, place);
     }
 }
 
-/* Of the ring of A's rows, where boxes have fewer of them than a stage: wgmma reads them all.  What becomes of the others is not stored. */
+/* Of the ring of A's rows, where boxes have fewer of them than a stage: wgmma reads them all.  What becomes of the
+ * others is not stored. */
 template <class CONFIG> __device__ static inline void clear_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     if (p.a_box_rows == CONFIG::ROWS) return;
-    for (uint32_t at = threadIdx.x * 16; at < CONFIG::STAGES * CONFIG::STEPS * CONFIG::A_BYTES; at += CONFIG::WARPS * 32 * 16)
+    for (uint32_t at = threadIdx.x * 16; at < CONFIG::STAGES * CONFIG::STEPS * CONFIG::A_BYTES;
+         at += CONFIG::WARPS * 32 * 16)
         store_shared_v4(shared + CONFIG::AT_A + at, make_uint4(0, 0, 0, 0));
     fence_proxy_async_shared();           /* before TMA and wgmma come to them */
 }
 
-/* Interleaved schedules --------------------------------------------------------------------------------------------------------- */
+/* Interleaved schedules -------------------------------------------------------------------------------------------- */
 
 /* Where the loader of codes is. */
 template <class CONFIG> struct code_loader {
@@ -79,17 +89,19 @@ template <class CONFIG> struct code_loader {
     const unsigned char *from;            /* PREPACKED: the next slice */
 };
 
-template <class CONFIG> __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, code_loader<CONFIG> &at)
+template <class CONFIG>
+__device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, code_loader<CONFIG> &at)
 {
     const gemm_tile tile = mixed_input_tile<CONFIG>(p, at.number);
     at.slice = 0, at.column = tile.column, at.matrix = tile.matrix * p.b_batch_step;
     if constexpr (CONFIG::PREPACKED) {
-        const int64_t in_all = at.matrix * p.matrix_panels + tile.column / CONFIG::COLUMNS;
-        at.from = p.panels + in_all * p.panel_turns * CONFIG::CODE_BYTES;
+        const int64_t in_all = at.matrix * p.matrix_tiles + tile.column / CONFIG::COLUMNS;
+        at.from = p.prepacked + in_all * p.tile_slices * CONFIG::CODE_BYTES;
     }
 }
 
-template <class CONFIG> __device__ static inline code_loader<CONFIG> code_loader_of(const bsmi_mixed_input_parameters &p)
+template <class CONFIG>
+__device__ static inline code_loader<CONFIG> code_loader_of(const bsmi_mixed_input_parameters &p)
 {
     code_loader<CONFIG> at = { ring_of_producer<typename CONFIG::codes_ring>(), (int64_t)blockIdx.x, 0, 0, 0, nullptr };
     if (at.number < gemm_tiles(p)) begin_tile<CONFIG>(p, at);
@@ -98,7 +110,8 @@ template <class CONFIG> __device__ static inline code_loader<CONFIG> code_loader
 
 /* The next slices, at most so many. */
 template <class CONFIG>
-__device__ static inline void load_codes(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t most, code_loader<CONFIG> &at)
+__device__ static inline void load_codes(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t most,
+                                         code_loader<CONFIG> &at)
 {
     using RING = typename CONFIG::codes_ring;
     const int64_t tiles = gemm_tiles(p);
@@ -124,8 +137,9 @@ __device__ static inline void load_codes(const bsmi_mixed_input_parameters &p, u
 
 /* Rows of A of a tile, of each slice a share of the steps. */
 template <class CONFIG>
-__device__ static inline void load_slice_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, const gemm_tile &tile, int32_t slices,
-                                              int32_t loader, gemm_ring<CONFIG> &ring)
+__device__ static inline void load_slice_rows(const bsmi_mixed_input_parameters &p, uint32_t shared,
+                                              const gemm_tile &tile, int32_t slices, int32_t loader,
+                                              gemm_ring<CONFIG> &ring)
 {
     constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
     const int32_t step = loader * STEPS, matrix = matrix_of_a(p, tile);
@@ -137,12 +151,14 @@ __device__ static inline void load_slice_rows(const bsmi_mixed_input_parameters 
         mbarrier_arrive_expect_tx(full, STEPS * p.a_box_rows * CONFIG::K_BYTES);
 #pragma unroll
         for (int32_t i = 0; i < STEPS; i++)
-            tensor_load(to + i * CONFIG::A_BYTES, &p.a, (slice * CONFIG::STEPS + step + i) * BSMI_K_STEP, tile.row, matrix, full);
+            tensor_load(to + i * CONFIG::A_BYTES, &p.a, (slice * CONFIG::STEPS + step + i) * BSMI_K_STEP, tile.row,
+                        matrix, full);
     }
 }
 
 /* By one of the threads that load rows of A. */
-template <class CONFIG> __device__ static inline void produce_slice_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t loader)
+template <class CONFIG>
+__device__ static inline void produce_slice_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t loader)
 {
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     const int64_t tiles = gemm_tiles(p);
@@ -158,24 +174,27 @@ template <class CONFIG> __device__ static inline void produce_slice_rows(const b
     }
 }
 
-/* One warpgroup ----------------------------------------------------------------------------------------------------------------- */
+/* One warpgroup ---------------------------------------------------------------------------------------------------- */
 
 /* A stage: `steps` of K from this one on, of B's codes and A's rows. */
 template <class CONFIG>
-__device__ static inline void load_steps(const bsmi_mixed_input_parameters &p, uint32_t shared, const gemm_ring<CONFIG> &ring,
-                                         const gemm_tile &tile, int32_t step, int32_t steps)
+__device__ static inline void load_steps(const bsmi_mixed_input_parameters &p, uint32_t shared,
+                                         const gemm_ring<CONFIG> &ring, const gemm_tile &tile, int32_t step,
+                                         int32_t steps)
 {
     const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
     const uint32_t to = shared + CONFIG::AT_A + ring.stage * CONFIG::STEPS * CONFIG::A_BYTES;
     const int32_t matrix = matrix_of_a(p, tile);
     mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
     mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES + steps * CONFIG::A_BYTES);
-    tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, step * (BSMI_K_STEP / 2), tile.column,
-                tile.matrix * p.b_batch_step, full);
-    for (int32_t i = 0; i < steps; i++) tensor_load(to + i * CONFIG::A_BYTES, &p.a, (step + i) * BSMI_K_STEP, tile.row, matrix, full);
+    tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, step * (BSMI_K_STEP / 2),
+                tile.column, tile.matrix * p.b_batch_step, full);
+    for (int32_t i = 0; i < steps; i++)
+        tensor_load(to + i * CONFIG::A_BYTES, &p.a, (step + i) * BSMI_K_STEP, tile.row, matrix, full);
 }
 
-template <class CONFIG> __device__ static inline void produce_steps(const bsmi_mixed_input_parameters &p, uint32_t shared)
+template <class CONFIG>
+__device__ static inline void produce_steps(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     const int32_t steps = paired_steps(p);
