@@ -46,7 +46,8 @@ struct mixed_input_config {
 
     /* Scales of all columns of a row, where they are STORED; eight warps or four load those of so many rows each. */
     static constexpr int SCALE_PITCH = MOST_COLUMNS / BLOCK + 16, SCALE_LOADERS = INTERLEAVED ? 8 : 4,
-                         WARP_ROWS = 64 / SCALE_LOADERS;
+                         WARP_ROWS = 64 / SCALE_LOADERS,
+                         ROW_LANES = 32 / WARP_ROWS;
 
     /* Scales of a stage of codes, where they lie as 128x4. */
     static constexpr int PIECE_COLUMNS = 4 * BLOCK, PIECES = 256 / PIECE_COLUMNS, PIECE_BYTES = 512,
@@ -79,7 +80,7 @@ struct mixed_input_config {
     static_assert(!INTERLEAVED || (STAGES >= GROUPS && CODE_STAGES_ > GROUPS),
                   "slices are loaded while others are multiplied");
     static_assert(!INTERLEAVED || 1 + GROUPS + WARPS <= 16,
-                  "named barriers: each warpgroup's, and one for each warp's turn");
+                  "named barriers: each warpgroup's, and one for each warp that hands sums on");
     static_assert(!PREPACKED || GROUPS <= BSMI_PREPACKED_LEAST_SLICES, "each warpgroup has a slice");
     static_assert(STEPS % ROW_LOADERS == 0, "each thread loads as many steps of a slice");
     static_assert(ROWS % CHUNK == 0 && CHUNK % 16 == 0, "a warp finishes 16 rows at a time");

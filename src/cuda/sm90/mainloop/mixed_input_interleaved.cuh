@@ -1,4 +1,4 @@
-/* K-interleaved schedule: warpgroups have K slices of the same tile by turns, 64 rows of B and the rows of A.
+/* K-interleaved schedule: each warpgroup has every GROUPS-th K slice of the same tile, 64 rows of B and the rows of A.
  *
  *     warpgroup 0   decode slice 0 | multiply 0 | decode slice 3           | multiply 3 | ...
  *     warpgroup 1   decode slice 1              | multiply 1 | decode slice 4           | multiply 4 | ...
@@ -8,20 +8,22 @@
  * own part of them, and waits for no other warp than the one that had this part before it.  The warpgroup with the
  * tile's last slice finishes and stores it, while the others go on with the next tile.
  *
- * SLICES, the source of weights, stored_slices or prepacked_slices, is told of each tile and slice of the warpgroup:
+ * The source of weights, stored_slices or prepacked_slices, has these functions:
  *
- *     begin_tile                 what it must know before the first slice
- *     decode, release_tile       a slice into registers; behind the warp's last one
- *     before_last_slice, after_first_slice, end_tile
- *                                of the warpgroup that finishes the tile: reads what finishing takes, while products
- * hide that; finishes begin_next                 the next tile, before this one is finished */
+ *     begin_tile           before the warpgroup's first slice of a tile: what must be known of its weights
+ *     decode               a slice into registers
+ *     release_tile         behind the warp's last slice of the tile
+ *     before_last_slice, after_first_slice
+ *                          of the warpgroup that finishes the tile: they read what that takes, behind products
+ *     begin_next           before the tile is finished: what others need for the next one
+ *     end_tile             finishes and stores the tile */
 #pragma once
 
 #include "cuda/ptx/named_barriers.cuh"
-#include "cuda/sm90/operand/prepacked_registers.cuh"
-#include "cuda/sm90/operand/stored_slices.cuh"
 #include "cuda/sm90/pipeline/mixed_input_producer.cuh"
 #include "mixed_input_multiply.cuh"
+#include "prepacked_slices.cuh"
+#include "stored_slices.cuh"
 
 /* Where a warpgroup is in both rings. */
 template <class CONFIG> struct slice_place {

@@ -10,6 +10,7 @@
  * Steps come in pairs, so that each of the two operands has registers of its own. */
 #pragma once
 
+#include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
 #include "cuda/sm90/operand/tile_scales.cuh"
 #include "cuda/sm90/pipeline/mixed_input_producer.cuh"
 #include "mixed_input_multiply.cuh"

@@ -122,17 +122,15 @@ __device__ static inline void begin_scales(const bsmi_mixed_input_parameters &p,
         load_by_bytes<CONFIG>(p, tile.matrix * p.b_batch_step, s.first_row, s.to);
         return;
     }
-    const int32_t row = (int32_t)lane / (32 / CONFIG::WARP_ROWS), part = (int32_t)lane % (32 / CONFIG::WARP_ROWS);
+    const int32_t row = (int32_t)lane / CONFIG::ROW_LANES, part = (int32_t)lane % CONFIG::ROW_LANES;
     const uint32_t shift = shift_of_row(p, s, row), bytes = shift + (uint32_t)s.count,
                    to = s.to + row * CONFIG::SCALE_PITCH;
     const unsigned char *from = scales_of_row(p, s, row) - shift;
     const scale_bytes all = scale_bytes_of(p, tile, s);
     if (s.sixteen)
-        for (uint32_t at = part * 16; at < bytes; at += 16 * (32 / CONFIG::WARP_ROWS))
-            load_bytes<16>(to + at, from + at, all);
+        for (uint32_t at = part * 16; at < bytes; at += 16 * CONFIG::ROW_LANES) load_bytes<16>(to + at, from + at, all);
     else
-        for (uint32_t at = part * 4; at < bytes; at += 4 * (32 / CONFIG::WARP_ROWS))
-            load_bytes<4>(to + at, from + at, all);
+        for (uint32_t at = part * 4; at < bytes; at += 4 * CONFIG::ROW_LANES) load_bytes<4>(to + at, from + at, all);
     cp_async_commit_group();
 }
 
@@ -141,10 +139,10 @@ __device__ static inline void begin_scales(const bsmi_mixed_input_parameters &p,
 template <class CONFIG>
 __device__ static inline void fill_tails(const bsmi_mixed_input_parameters &p, const scale_rows &s, int32_t end)
 {
-    const uint32_t row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS), filler = CONFIG::CODES::MICRO ? 0 : 0x7f7f7f7f;
+    const uint32_t row = threadIdx.x % 32 / CONFIG::ROW_LANES, filler = CONFIG::CODES::MICRO ? 0 : 0x7f7f7f7f;
     const int32_t used = (int32_t)shift_of_row(p, s, (int32_t)row) + s.count;
     uint32_t at = s.to + row * CONFIG::SCALE_PITCH + used / 4 * 4;
-    if (threadIdx.x % (32 / CONFIG::WARP_ROWS) != 0) return;
+    if (threadIdx.x % CONFIG::ROW_LANES != 0) return;
     if (used % 4 != 0) {
         const uint32_t mask = 0xffffffff << used % 4 * 8;
         store_shared(at, (load_shared(at) & ~mask) | (filler & mask));
@@ -234,10 +232,10 @@ __device__ static inline bool any_is_rare(const bsmi_mixed_input_parameters &p, 
 {
     const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
     const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101,
-                   row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS);
+                   row = threadIdx.x % 32 / CONFIG::ROW_LANES;
     bool rare = false;
 #pragma unroll 2
-    for (int32_t at = threadIdx.x % (32 / CONFIG::WARP_ROWS) * 16; at < end; at += 16 * (32 / CONFIG::WARP_ROWS)) {
+    for (int32_t at = threadIdx.x % CONFIG::ROW_LANES * 16; at < end; at += 16 * CONFIG::ROW_LANES) {
         const uint4 v = load_shared_v4(s.to + row * CONFIG::SCALE_PITCH + at);
         const uint32_t words[4] = { v.x, v.y, v.z, v.w };
 #pragma unroll

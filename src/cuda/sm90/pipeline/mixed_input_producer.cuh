@@ -5,6 +5,7 @@
  * warpgroups have those of decoding_producer.cuh.) */
 #pragma once
 
+#include "blockscale/scale_layout.h"
 #include "cuda/ptx/bulk_copy.cuh"
 #include "cuda/sm90/kernels/mixed_input_config.cuh"
 #include "load.cuh"
@@ -30,7 +31,7 @@ __device__ static inline gemm_tile mixed_input_tile(const bsmi_gemm_parameters &
 /* In advance ------------------------------------------------------------------------------------------------------- */
 
 /* What a kernel does that may have begun before the kernels in front of it have ended: nothing may be read yet that
- * they may write, but what will be read may be brought to the L2 cache, where their writes arrive, too. */
+ * they may write, but what will be read may be prefetched into the L2 cache, where their writes arrive, too. */
 
 /* Codes of so many stages of a tile, and scales of its rows if they lie linearly.  One thread. */
 template <class CONFIG>

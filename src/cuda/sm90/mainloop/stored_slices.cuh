@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
-#include "tile_scales.cuh"
+#include "cuda/sm90/operand/tile_scales.cuh"
 
 /* Loads the scales of this CTA's n-th tile, once nobody reads those of the one before. */
 template <class CONFIG>
