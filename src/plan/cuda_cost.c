@@ -86,13 +86,13 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = bsmi_cuda_cost_tiles(g, p), last = tiles % clusters;
     const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
-    const bool alone = g->cost.alone > 0 && last * g->cluster_columns <= gpu->multiprocessors;
+    const bool alone = g->cost.alone > 0 && last * g->cluster_columns <= gpu->sm_count;
     /* Behind a kernel that dequantizes A, it takes longer by about what one launch takes; others hide theirs behind
      * what comes in front. */
     double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
     /* Prepacked weights are loaded before the kernel in front ends, where that leaves room: half of the SMs are enough
      * for this one. */
-    if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->multiprocessors) launches -= EARLY_LAUNCH_NANOSECONDS;
+    if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->sm_count) launches -= EARLY_LAUNCH_NANOSECONDS;
     return launches + waves * (TILE_NANOSECONDS + steps * g->cost.step) +
            (last > 0 ? TILE_NANOSECONDS + steps * (alone ? g->cost.alone : g->cost.step) : 0);
 }

@@ -3,8 +3,8 @@
  * A row's exponent is 0 if its numbers lie within [2^-40, 2^41), or may: the range is told from the scales of blocks
  * that are not all zeros and from the range of the element.  Else it is the middle of the row's range, if that spans at
  * most 2^80. Two such rows have products within [2^-80, 2^82) whose last bits are 2^-94 or above: no product is flushed
- * or rounded by an fp32 sum's range, and 2^45 of them do not overflow it.  Rows that span more are left out, for the
- * exact kernel.
+ * or rounded by an fp32 sum's range, and 2^45 of them do not overflow it.  Rows that span more are fallback rows, for
+ * the exact kernel.
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements ("octet") a thread and step.
  * Rows with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one
@@ -86,7 +86,7 @@ __device__ __noinline__ static void write_wide(const bsmi_decode_operand &p, con
 /* Rows, the fast path ---------------------------------------------------------------------------------------------- */
 
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
-enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
+enum { WRITE_AGAIN = BSMI_ROW_FALLBACK + 1 };
 
 /* The octets in front of s.rows.end of a group's rows.  No call of a function is in it, for which registers would be
  * kept free.  True if a row is to be written again. */
@@ -133,12 +133,12 @@ __device__ static inline bool fast_rows(const bsmi_decode_operand &p, const matr
     return again;
 }
 
-/* What fast_rows leaves; path 0: everything.  True if a row is left out. */
+/* What fast_rows leaves; path 0: everything.  True if a row is a fallback row. */
 __device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier,
                                          int *range, int64_t first, int64_t apart)
 {
     const bsmi_device_matrix &m = p.source;
-    bool left_out = false;
+    bool fallback = false;
     for (row_walk w = walk_to(m.rows, first); w.row < m.rows * m.batch; w = walk_to(m.rows, w.row + apart)) {
         point_to_row(p, w.matrix, w.r, m.block != 0 ? place_in(s.rows.places.row, w.r) : 0, &j);
         bool outside =
@@ -147,10 +147,10 @@ __device__ static inline bool other_rows(const bsmi_decode_operand &p, const mat
         else if (m.block != 0) outside |= write_rest<true>(m, s.rows.places.column, s.d, j, s.rows.end);
         else write_rest<false>(m, s.rows.places.column, s.d, j, s.rows.end);
         if (m.scale == BSM_E8M0 && ptx_barrier_or(barrier, j.threads, outside))
-            left_out |= write_again(p, s.rows.places.column, s.d, j, w.row, barrier, range);
+            fallback |= write_again(p, s.rows.places.column, s.d, j, w.row, barrier, range);
         else if (p.exponents != nullptr && j.thread == 0) p.exponents[w.row] = 0;
     }
-    return left_out;
+    return fallback;
 }
 
 __device__ static void make_matrix_job(const bsmi_decode_operand &p, int64_t rows_apart, matrix_job &s)
@@ -199,11 +199,11 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4)
     griddepcontrol_launch_dependents();                              /* the next kernel's CTAs may begin wherever these
                                                                         end */
     if (!condition_holds(given.condition)) {
-        if (m.scale == BSM_E8M0 && threadIdx.x == 0) o.left_out[cta] = 0;
+        if (m.scale == BSM_E8M0 && threadIdx.x == 0) o.fallback[cta] = 0;
         return;
     }
 
-    bool again = s.rows.end < j.padded_octets, left_out = false;
+    bool again = s.rows.end < j.padded_octets, fallback = false;
     const fast_walk w = s.rows.path == 0 ? fast_walk{} : begin_fast_walk((int)m.rows, (int)all, (int)row, (int)apart);
     switch (s.rows.path) {
 #define WAY(packing, element, scale) \
@@ -215,8 +215,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4)
 #undef WAY
     default: break;
     }
-    if (again) left_out = other_rows(o, s, j, barrier, ranges[group], row, apart);
+    if (again) fallback = other_rows(o, s, j, barrier, ranges[group], row, apart);
     if (m.scale != BSM_E8M0) return;
-    left_out = __syncthreads_or(left_out) != 0;
-    if (threadIdx.x == 0) o.left_out[cta] = left_out;
+    fallback = __syncthreads_or(fallback) != 0;
+    if (threadIdx.x == 0) o.fallback[cta] = fallback;
 }

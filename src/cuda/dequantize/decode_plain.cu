@@ -96,7 +96,7 @@ __device__ static inline bool write_plain_rows(const bsmi_plain_rows &j, int64_t
     return outside;
 }
 
-/* By the whole CTA, in the rare case.  True if a row is left out. */
+/* By the whole CTA, in the rare case.  True if a row is a fallback row. */
 __device__ __noinline__ static bool write_rows_again(const bsmi_decode_operand &p, int64_t first_row, int32_t rows)
 {
     __shared__ int range[2];
@@ -107,15 +107,15 @@ __device__ __noinline__ static bool write_rows_again(const bsmi_decode_operand &
     row_job j = {};
     j.octets = (int)(m.columns / 8), j.padded_octets = j.octets, j.last_count = 8, j.thread = (int)threadIdx.x,
     j.threads = THREADS;
-    bool left_out = false;
+    bool fallback = false;
     for (int64_t row = first_row; row < first_row + rows; row++) {
         const int64_t matrix = row / m.rows, r = row - matrix * m.rows;
         point_to_row(p, matrix, r, place_in(places.row, r), &j);
         const bool outside = write_rest<true>(m, places.column, d, j, 0);
-        if (__syncthreads_or(outside) != 0) left_out |= write_again(p, places.column, d, j, row, 0, range);
+        if (__syncthreads_or(outside) != 0) fallback |= write_again(p, places.column, d, j, row, 0, range);
         else if (threadIdx.x == 0) p.exponents[row] = 0;
     }
-    return left_out;
+    return fallback;
 }
 
 /* What lies plainly: packing, element, scale. */
@@ -147,12 +147,12 @@ __device__ static inline void decode_rows(const bsmi_plain_rows &j, const bsmi_d
     const int64_t first_row = (int64_t)cta * j.rows_of_cta;
     const int32_t rows = (int32_t)min((int64_t)j.rows_of_cta, j.rows - first_row);
     const bool outside = write_rows(j, first_row, rows);
-    bool left_out = false;
+    bool fallback = false;
     if (j.exponents == nullptr) return;
-    if (__syncthreads_or(outside) != 0) left_out = write_rows_again(general, first_row, rows);
+    if (__syncthreads_or(outside) != 0) fallback = write_rows_again(general, first_row, rows);
     else
         for (int32_t i = (int32_t)threadIdx.x; i < rows; i += THREADS) j.exponents[first_row + i] = 0;
-    if (threadIdx.x == 0) j.left_out[cta] = left_out;
+    if (threadIdx.x == 0) j.fallback[cta] = fallback;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 4)

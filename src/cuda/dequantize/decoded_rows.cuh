@@ -85,7 +85,7 @@ __device__ static void find_scale_range(const bsmi_device_matrix &m, const scale
     atomicMax(&range[1], most);
 }
 
-/* A row that does not fit 2^0.  True if it is left out. */
+/* A row that does not fit 2^0.  True if it is a fallback row. */
 __device__ __noinline__ static bool write_again(const bsmi_decode_operand &p, const scale_part &columns, decoding d,
                                                 const row_job j, int64_t row, int barrier, int *range)
 {
@@ -95,15 +95,15 @@ __device__ __noinline__ static bool write_again(const bsmi_decode_operand &p, co
     find_scale_range(m, columns, j, range);
     ptx_barrier(barrier, j.threads);
     const int exponent = exponent_of_range(m.element, range[0], range[1], p.only_exponent_zero);
-    const bool left_out = exponent == BSMI_ROW_LEFT_OUT;
-    if (left_out) write_zeros(j);
+    const bool fallback = exponent == BSMI_ROW_FALLBACK;
+    if (fallback) write_zeros(j);
     else {
         d.exponent = exponent;
         write_rest<true>(m, columns, d, j, 0);
     }
     if (j.thread == 0) p.exponents[row] = exponent;
     ptx_barrier(barrier, j.threads);                 /* range is free again */
-    return left_out;
+    return fallback;
 }
 
 __device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t matrix, int64_t r,

@@ -178,7 +178,7 @@ __device__ static inline scale_range range_of(const integer_row &row, const scal
 __device__ static inline bool fits(const scale_range &range) { return range.most - range.least <= MOST_SHIFT; }
 
 /* A row whose scales fit.  True if it goes as integers; else what was written of it says nothing. */
-__device__ static inline bool write_row(const bsmi_integers_operand &p, const scale_part &columns,
+__device__ static inline bool write_row(const bsmi_int8_rows_operand &p, const scale_part &columns,
                                         const integer_row &row, unsigned char *to, int32_t *exponent)
 {
     const scale_range range = range_of(row, columns);
@@ -218,7 +218,7 @@ __device__ static inline bool scales_fit(const bsmi_device_matrix &m, const scal
     return fit;
 }
 
-__device__ static inline bool write_rows(const bsmi_integers_operand &o, const scale_places &places,
+__device__ static inline bool write_rows(const bsmi_int8_rows_operand &o, const scale_places &places,
                                          const warp_rows &rows)
 {
     const bsmi_device_matrix &m = o.source;
@@ -231,22 +231,22 @@ __device__ static inline bool write_rows(const bsmi_integers_operand &o, const s
 
 /* Scales first: where one row of a CTA does not fit, and there are 32 of them in large products, the CTA writes
  * none. */
-extern "C" __global__ void __launch_bounds__(BSMI_INTEGERS_THREADS, 4)
-    bsmi_integers(const __grid_constant__ bsmi_integers_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_INT8_ROWS_THREADS, 4)
+    bsmi_int8_rows(const __grid_constant__ bsmi_int8_rows_parameters p)
 {
     __shared__ scale_places places;
     __shared__ uint32_t unfit;
     const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
     const int64_t cta = second ? (int64_t)blockIdx.x - p.first_ctas : blockIdx.x,
                   ctas = second ? (int64_t)gridDim.x - p.first_ctas : p.first_ctas;
-    const bsmi_integers_operand &o = p.operands[second];
+    const bsmi_int8_rows_operand &o = p.operands[second];
     const bsmi_device_matrix &m = o.source;
     if (threadIdx.x == 0) places = make_places(m.layout), unfit = 0;
     __syncthreads();
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();
-    const int64_t warps = ctas * (BSMI_INTEGERS_THREADS / 32);
-    const warp_rows rows = { cta * (BSMI_INTEGERS_THREADS / 32) + threadIdx.x / 32, warps, m.rows * m.batch };
+    const int64_t warps = ctas * (BSMI_INT8_ROWS_THREADS / 32);
+    const warp_rows rows = { cta * (BSMI_INT8_ROWS_THREADS / 32) + threadIdx.x / 32, warps, m.rows * m.batch };
     bool any = __syncthreads_or(!scales_fit(m, places, rows, &unfit)) != 0;
     if (!any) any = __syncthreads_or(!write_rows(o, places, rows)) != 0;
     if (threadIdx.x == 0) p.unfit[blockIdx.x] = any;

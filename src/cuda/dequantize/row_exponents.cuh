@@ -34,7 +34,7 @@ __device__ static inline int exponent_of_range(int element, int least_scale, int
     int least, most;
     element_range(element, &least, &most);
     least += least_scale - 127, most += most_scale - 127;
-    return most - least > MOST_EXPONENT - LEAST_EXPONENT || only_zero ? BSMI_ROW_LEFT_OUT : (least + most) >> 1;
+    return most - least > MOST_EXPONENT - LEAST_EXPONENT || only_zero ? BSMI_ROW_FALLBACK : (least + most) >> 1;
 }
 
 #endif

@@ -69,7 +69,7 @@ __device__ static inline uint4 decode_codes(int element, const small_float &f, o
 }
 
 /* A scale as bf16, twice.  e8m0: 2^(code - 127 - exponent), which is a normal number unless the row is written again or
- * left out; then it is cut to the nearest one.  ue4m3 has a bf16 of its own. */
+ * a fallback row; then it is cut to the nearest one.  ue4m3 has a bf16 of its own. */
 __device__ static inline uint32_t scale_pair(int scale, uint32_t code, int exponent)
 {
     uint32_t bits;

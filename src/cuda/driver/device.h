@@ -20,7 +20,7 @@ struct bsmi_cuda_gpu {
     CUcontext primary;
     atomic_bool tested;                   /* its self-test passed */
     int capability;                       /* 90: compute capability 9.0 */
-    int multiprocessors, most_shared_bytes;
+    int sm_count, most_shared_bytes;
     CUmodule modules[BSMI_MOST_FATBINS];  /* as bsmi_cuda_fatbins; NULL: for other GPUs */
     CUfunction kernels[BSMI_KERNEL_COUNT], gemms[BSMI_MOST_GEMM_INSTANCES];   /* NULL: not of this build, or for other
                                                                                  GPUs */

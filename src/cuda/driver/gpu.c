@@ -104,14 +104,14 @@ static bsm_status find_function(const struct bsmi_cuda_gpu *gpu, const char *fil
     return BSM_OK;
 }
 
-/* Clusters lie within a GPC, whose multiprocessors they need not divide. */
+/* Clusters lie within a GPC, whose SMs they need not divide. */
 static bsm_status count_clusters(struct bsmi_cuda_gpu *gpu, int i)
 {
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[i];
     const unsigned cluster = (unsigned)bsmi_gemm_cluster(gemm);
     CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                     .value.clusterDim = { cluster, 1, 1 } };
-    const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->multiprocessors,
+    const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->sm_count,
                                     .gridDimY = 1,
                                     .gridDimZ = 1,
                                     .blockDimX = (unsigned)gemm->threads,
@@ -177,7 +177,7 @@ static bsm_status load(struct bsmi_cuda_gpu *gpu, int number)
     if (status == BSM_OK)
         status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
     if (status == BSM_OK)
-        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &gpu->multiprocessors);
+        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &gpu->sm_count);
     if (status == BSM_OK)
         status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                            &gpu->most_shared_bytes);

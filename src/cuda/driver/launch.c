@@ -50,7 +50,7 @@ static bsm_status launch_pieces(struct bsmi_cuda_queue *queue, enum bsmi_cuda_ke
                               .begins_early = begins_early,
                               .ctas = kernel->most == 0
                                           ? pieces
-                                          : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
+                                          : BSMI_MIN(pieces, (int64_t)queue->gpu->sm_count * kernel->most) };
     return launch(queue, &l, parameters);
 }
 

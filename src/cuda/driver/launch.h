@@ -31,7 +31,7 @@ struct bsmi_cuda_rows {
 
 /* Whether a tensor map can describe them: PTX ISA, tensor maps: addresses and strides in multiples of 16 bytes (of 32,
  * and 128 columns, where codes of 4 and 6 bits are padded to bytes), sizes below 2^32, strides below 2^40.  Rows too:
- * the copy engine reads and writes them up to the next multiple of 16 bytes behind their end. */
+ * TMA reads and writes them up to the next multiple of 16 bytes behind their end. */
 bool bsmi_cuda_can_map(const struct bsmi_cuda_rows *rows);
 bsm_status bsmi_cuda_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *rows, int box_columns,
                          int box_rows, int swizzle, struct bsmi_tensor_map *map);

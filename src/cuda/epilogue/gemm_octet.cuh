@@ -67,7 +67,7 @@ __device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponen
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         const int32_t exponent = __float_as_int(exponents[i]);
-        if (exponent == BSMI_ROW_LEFT_OUT) octet.exists &= ~(1u << i);
+        if (exponent == BSMI_ROW_FALLBACK) octet.exists &= ~(1u << i);
         if (applies) octet.v[i] = times_power_of_two(octet.v[i], bsmi_sum_exponent(row_exponent, exponent));
     }
 }
@@ -136,7 +136,7 @@ __device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const 
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     gemm_octet octet = { {}, place.exists };
-    if (octet.exists == 0 || line.exponent == BSMI_ROW_LEFT_OUT) return;
+    if (octet.exists == 0 || line.exponent == BSMI_ROW_FALLBACK) return;
     load_eight(sums.x, sums.y, octet.v);
     if (place.scaled) scale_octet(octet, line.exponent, place.columns, p.direct || e.sums_are_scaled);
     if (p.direct) {

@@ -35,7 +35,7 @@ bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b)
     }
 }
 
-/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts'
+/* Few rows make few tiles: only K can give every SM a share.  Many rows pay for it: a CTA keeps the parts'
  * sums in L2. So parts are long, and the products of middling K that have many rows have one. */
 enum { LONGEST_PART = 8192 };
 
@@ -236,7 +236,7 @@ static enum mma_kind instruction_kind(enum bsmi_gemm_operands kind)
     return kinds[kind];
 }
 
-/* Bytes that the copy engine counts for 128 bytes of a row in shared memory. */
+/* Bytes that TMA counts for 128 bytes of a row in shared memory. */
 static int32_t counted_bytes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
     return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 * m->bits / 8 : 128;

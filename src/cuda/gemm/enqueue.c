@@ -79,9 +79,9 @@ bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct 
                             : status;
 }
 
-static struct bsmi_left_out flags_of(const struct bsmi_cuda_run *run, const struct bsmi_cuda_operand *o, int32_t ctas)
+static struct bsmi_fallback flags_of(const struct bsmi_cuda_run *run, const struct bsmi_cuda_operand *o, int32_t ctas)
 {
-    return (struct bsmi_left_out){ o->has_exponents ? bsmi_cuda_at(run, o->fallback_at) : NULL,
+    return (struct bsmi_fallback){ o->has_exponents ? bsmi_cuda_at(run, o->fallback_at) : NULL,
                                    o->has_exponents ? ctas : 0 };
 }
 
@@ -94,17 +94,17 @@ bsm_status bsmi_cuda_run_sums(struct bsmi_cuda_run *run, bool only_fallback)
         .k = p->k,
         .a_batch_step = p->a.batch > 1,
         .b_batch_step = p->b.batch > 1,
-        .only_left_out = only_fallback,
+        .only_fallback = only_fallback,
         .direct = run->multiply->direct,
-        .a_left_out = flags_of(run, &run->multiply->a, run->a_flags),
-        .b_left_out = flags_of(run, &run->multiply->b, run->b_flags),
+        .a_fallback = flags_of(run, &run->multiply->a, run->a_flags),
+        .b_fallback = flags_of(run, &run->multiply->b, run->b_flags),
         .group_tiles = group_tiles(run),
         .epilogue = run->epilogue,
     };
     const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups,
                   column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS,
-                            only_fallback ? run->queue.gpu->multiprocessors : row_tiles * column_tiles * p->batch,
+                            only_fallback ? run->queue.gpu->sm_count : row_tiles * column_tiles * p->batch,
                             &parameters);
 }
 

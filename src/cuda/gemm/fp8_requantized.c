@@ -47,10 +47,10 @@ static bool place(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, in
     return place_operand(&p->a, &c->a, end) || place_operand(&p->b, &c->b, end);
 }
 
-static struct bsmi_refold_operand operand_of(const struct bsmi_cuda_run *run, const struct bsmi_matrix *m,
+static struct bsmi_requantize_fp8_operand operand_of(const struct bsmi_cuda_run *run, const struct bsmi_matrix *m,
                                              const struct bsmi_cuda_operand *o)
 {
-    return (struct bsmi_refold_operand){
+    return (struct bsmi_requantize_fp8_operand){
         .source = bsmi_cuda_matrix(m), .codes = bsmi_cuda_at(run, o->fp8.codes_at), .row_bytes = o->fp8.row_bytes,
         .batch_bytes = o->fp8.batch_bytes, .exponents = bsmi_cuda_exponents(run, o),
     };
@@ -60,11 +60,11 @@ static bsm_status enqueue(struct bsmi_cuda_run *run)
 {
     const struct bsmi_matrix *a = &run->product->a, *b = &run->product->b;
     const struct bsmi_cuda_multiply *c = run->multiply;
-    const struct bsmi_refold_parameters p = { { operand_of(run, a, &c->a), operand_of(run, b, &c->b) } };
-    const int64_t bands =
-        bsmi_ceil_div(a->rows, BSMI_REFOLD_ROWS) * a->batch + bsmi_ceil_div(b->rows, BSMI_REFOLD_ROWS) * b->batch;
-    const bsm_status status =
-        bsmi_cuda_launch(&run->queue, BSMI_KERNEL_REFOLD, bsmi_ceil_div(bands, BSMI_REFOLD_THREADS / 32), &p);
+    const struct bsmi_requantize_fp8_parameters p = { { operand_of(run, a, &c->a), operand_of(run, b, &c->b) } };
+    const int64_t bands = bsmi_ceil_div(a->rows, BSMI_REQUANTIZE_FP8_ROWS) * a->batch
+                          + bsmi_ceil_div(b->rows, BSMI_REQUANTIZE_FP8_ROWS) * b->batch;
+    const bsm_status status = bsmi_cuda_launch(&run->queue, BSMI_KERNEL_REQUANTIZE_FP8,
+                                               bsmi_ceil_div(bands, BSMI_REQUANTIZE_FP8_THREADS / 32), &p);
     return status == BSM_OK ? bsmi_cuda_run_gemm(run, c->gemm, c->lowering) : status;
 }
 

@@ -10,7 +10,7 @@ const char *bsmi_int8_rule(const struct bsmi_matrix *m)
     if (m->format != BSM_MXFP4) return "it multiplies MXFP4 by MXFP4";
     if (m->packing != BSM_PACKING_LOW_FIRST && m->packing != BSM_PACKING_HIGH_FIRST)
         return "it wants codes packed two a byte";
-    if (m->columns % 32 != 0 || m->columns > BSMI_MOST_INTEGER_COLUMNS)
+    if (m->columns % 32 != 0 || m->columns > BSMI_MOST_INT8_COLUMNS)
         return "it wants K a multiple of 32, at most 2^20";
     return aligned ? NULL : "it wants operands whose data and rows are aligned to 8 bytes";
 }
@@ -24,7 +24,7 @@ static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multip
 static bool place_operand(const struct bsmi_matrix *m, struct bsmi_int8_operand *o, int64_t *end)
 {
     int64_t bytes;
-    o->padded_columns = bsmi_round_up(m->columns, BSMI_INTEGER_K_STEP);
+    o->padded_columns = bsmi_round_up(m->columns, BSMI_INT8_K_STEP);
     return bsmi_mul_overflows(m->rows, o->padded_columns, &o->batch_pitch)
            || bsmi_mul_overflows(o->batch_pitch, m->batch, &bytes) || bsmi_cuda_place(bytes, 1, &o->rows_at, end);
 }
@@ -43,11 +43,11 @@ struct bsmi_condition bsmi_cuda_int8_condition(const struct bsmi_cuda_run *run, 
                                     when == BSMI_RUNS_UNLESS_INT8_FITS };
 }
 
-static struct bsmi_integers_operand operand_of(const struct bsmi_cuda_run *run, const struct bsmi_matrix *m,
+static struct bsmi_int8_rows_operand operand_of(const struct bsmi_cuda_run *run, const struct bsmi_matrix *m,
                                                const struct bsmi_cuda_operand *o)
 {
     const struct bsmi_int8_operand *i = &o->int8;
-    return (struct bsmi_integers_operand){ bsmi_cuda_matrix(m), bsmi_cuda_at(run, i->rows_at),
+    return (struct bsmi_int8_rows_operand){ bsmi_cuda_matrix(m), bsmi_cuda_at(run, i->rows_at),
                                            i->padded_columns,   i->batch_pitch,
                                            i->padded_columns,   bsmi_cuda_exponents(run, o) };
 }
@@ -65,18 +65,18 @@ static bsm_status make_rows(struct bsmi_cuda_run *run)
     const struct bsmi_matrix *a = &run->product->a, *b = &run->product->b;
     const struct bsmi_cuda_multiply *c = run->multiply;
     const int64_t rows_of_a = a->rows * a->batch, rows_of_b = b->rows * b->batch,
-                  rows_of_cta = BSMI_INTEGERS_THREADS / 32;
-    const int64_t most = (int64_t)run->queue.gpu->multiprocessors * bsmi_cuda_kernels[BSMI_KERNEL_INTEGERS].most;
+                  rows_of_cta = BSMI_INT8_ROWS_THREADS / 32;
+    const int64_t most = (int64_t)run->queue.gpu->sm_count * bsmi_cuda_kernels[BSMI_KERNEL_INT8_ROWS].most;
     const int64_t ctas =
         BSMI_MAX(2, BSMI_MIN(bsmi_ceil_div(rows_of_a + rows_of_b, rows_of_cta), BSMI_MIN(most, BSMI_MOST_UNFIT_FLAGS)));
     const double share = (double)rows_of_a / (double)(rows_of_a + rows_of_b);
     const int64_t of_a = BSMI_MAX(1, BSMI_MIN(ctas - 1, (int64_t)(share * (double)ctas + 0.5)));
-    const struct bsmi_integers_parameters parameters = { .operands = { operand_of(run, a, &c->a),
+    const struct bsmi_int8_rows_parameters parameters = { .operands = { operand_of(run, a, &c->a),
                                                                        operand_of(run, b, &c->b) },
                                                          .first_ctas = (int32_t)of_a,
                                                          .unfit = bsmi_cuda_at(run, c->unfit_at) };
     run->unfit_flags = (int32_t)ctas;
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_INTEGERS, ctas, &parameters);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_INT8_ROWS, ctas, &parameters);
 }
 
 static bsm_status enqueue(struct bsmi_cuda_run *run)
@@ -99,7 +99,7 @@ static bsm_status map_operand(const struct bsmi_cuda_run *run, const struct bsmi
                                          m->batch,
                                          o->padded_columns,
                                          o->batch_pitch };
-    return bsmi_cuda_map(run->queue.gpu, &rows, BSMI_INTEGER_K_STEP / 2, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    return bsmi_cuda_map(run->queue.gpu, &rows, BSMI_INT8_K_STEP / 2, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
 static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g, union bsmi_gemm_launch *to)
@@ -107,7 +107,7 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     const struct bsmi_int8_operand *a = &run->multiply->a.int8, *b = &run->multiply->b.int8;
     to->shared_memory.condition = bsmi_cuda_int8_condition(run, g->condition);
     to->gemm.segments[to->gemm.segment_count++] =
-        (struct bsmi_segment){ 0, 0, (int32_t)(a->padded_columns / BSMI_INTEGER_K_STEP) };
+        (struct bsmi_segment){ 0, 0, (int32_t)(a->padded_columns / BSMI_INT8_K_STEP) };
     const bsm_status status = map_operand(run, &run->product->a, a, g->a_box_rows, &to->gemm.a);
     return status == BSM_OK ? map_operand(run, &run->product->b, b, g->b_box_rows, &to->gemm.b) : status;
 }

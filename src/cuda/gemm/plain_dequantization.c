@@ -78,7 +78,7 @@ static int64_t plain_rows(const struct bsmi_decode_operand *o, int64_t spread, s
     *job = (struct bsmi_plain_rows){
         .codes = m->data, .scales = m->scales, .decoded = o->decoded,
         .exponents = m->scale == BSM_E8M0 ? o->exponents : NULL,
-        .left_out = o->left_out, .rows = rows, .band_bytes = bands ? bsmi_ceil_div(m->layout.columns, 4) * 512 : 0,
+        .fallback = o->fallback, .rows = rows, .band_bytes = bands ? bsmi_ceil_div(m->layout.columns, 4) * 512 : 0,
         .row_octets = (uint32_t)row_octets,
         .reciprocal = (uint32_t)((((int64_t)1 << 32) + row_octets - 1) / row_octets),
         .rows_of_cta = (int32_t)of_cta, .element = m->element, .scale = m->scale, .bounds = bounds_of(m->element),
@@ -94,7 +94,7 @@ static int64_t plain_scales(const struct bsmi_row_scales_parameters *p, struct b
         return 0;
     *job = (struct bsmi_plain_scales){
         .from = m->scales, .to = p->scales, .exponents = m->scale == BSM_E8M0 ? p->exponents : NULL,
-        .left_out = p->left_out,
+        .fallback = p->fallback,
         .pitch = pitch, .band_bytes = p->band_bytes, .rows = (int32_t)m->rows, .columns = (int32_t)columns,
         .words = (uintptr_t)m->scales % 4 == 0 && pitch % 4 == 0 && columns % 4 == 0, .bounds = bounds_of(m->element),
     };
@@ -103,12 +103,12 @@ static int64_t plain_scales(const struct bsmi_row_scales_parameters *p, struct b
 }
 
 bool bsmi_cuda_decode_plainly(const struct bsmi_decode_parameters *general, bool first, bool second,
-                              int multiprocessors, struct bsmi_decode_plain_parameters *plain, int64_t ctas[2])
+                              int sm_count, struct bsmi_decode_plain_parameters *plain, int64_t ctas[2])
 {
     const struct bsmi_device_matrix *a = &general->operands[0].source, *b = &general->operands[1].source;
     const int64_t rows =
         (first ? a->rows * a->batch : 0) + (second && !general->brings_scales ? b->rows * b->batch : 0);
-    const int64_t spread = rows / (2 * (int64_t)multiprocessors);
+    const int64_t spread = rows / (2 * (int64_t)sm_count);
     plain->general = *general;
     plain->brings_scales = general->brings_scales;
     ctas[0] = first ? plain_rows(&general->operands[0], spread, &plain->rows[0]) : 0;

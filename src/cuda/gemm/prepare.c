@@ -114,14 +114,14 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) },
         { BSMI_KERNEL_CONVERT, codes },
-        { BSMI_KERNEL_REFOLD, fp8 },
+        { BSMI_KERNEL_REQUANTIZE_FP8, fp8 },
         { BSMI_KERNEL_SUMS, true },
         { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 },
         { BSMI_KERNEL_DECODE, loads },
         { BSMI_KERNEL_DECODE_PLAIN, loads },
         { BSMI_KERNEL_FINISH, !c->direct },
         { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
-        { BSMI_KERNEL_INTEGERS, c->int8_fallback >= 0 },
+        { BSMI_KERNEL_INT8_ROWS, c->int8_fallback >= 0 },
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i].wanted && gpu->kernels[kernels[i].kernel] == NULL) return false;

@@ -77,7 +77,7 @@ static struct bsmi_decode_operand decoded_operand(const struct bsmi_cuda_run *ru
         .batch_pitch = o->batch_pitch,
         .padded_columns = o->padded_columns, .only_exponent_zero = bsmi_cuda_is_bf16(other),
         .exponents = bsmi_cuda_exponents(run, o),
-        .left_out = fallback_flags(run, o),
+        .fallback = fallback_flags(run, o),
     };
 }
 
@@ -89,7 +89,7 @@ static struct bsmi_row_scales_parameters loaded_scales(const struct bsmi_cuda_ru
         .source = bsmi_cuda_matrix(m), .scales = bsmi_cuda_at(run, o->scales_at), .band_bytes = o->scale_band_bytes,
         .batch_bytes = o->scale_batch_bytes, .only_exponent_zero = bsmi_cuda_is_bf16(other),
         .exponents = bsmi_cuda_exponents(run, o),
-        .left_out = fallback_flags(run, o),
+        .fallback = fallback_flags(run, o),
     };
 }
 
@@ -115,8 +115,8 @@ static bsm_status load_generally(struct bsmi_cuda_run *run, const struct bsmi_de
                                                             bsmi_cuda_int8_condition(run, BSMI_RUNS_UNLESS_INT8_FITS),
                                                         .decode = *parameters };
     const int64_t most =
-        (int64_t)run->queue.gpu->multiprocessors * (parameters->brings_scales ? MOST_WITH_SCALES : MOST_ROWS);
-    const int64_t all = BSMI_MIN(of_a->pieces + of_b->pieces, BSMI_MIN(most, BSMI_MOST_LEFT_OUT_FLAGS));
+        (int64_t)run->queue.gpu->sm_count * (parameters->brings_scales ? MOST_WITH_SCALES : MOST_ROWS);
+    const int64_t all = BSMI_MIN(of_a->pieces + of_b->pieces, BSMI_MIN(most, BSMI_MOST_FALLBACK_FLAGS));
     const double share = of_a->bytes / (of_a->bytes + of_b->bytes);
     int64_t a_ctas = of_a->pieces == 0   ? 0
                      : of_b->pieces == 0 ? all
@@ -134,8 +134,8 @@ static bool begins_with_weights(const struct bsmi_cuda_run *run)
 {
     if (!bsmi_cuda_wants_prepacked(run->multiply)) return false;
     const int64_t tiles = bsmi_cuda_tiles(&bsmi_gemm_instances[run->multiply->gemm], run->product),
-                  multiprocessors = run->queue.gpu->multiprocessors;
-    return 4 * tiles <= 3 * multiprocessors || tiles > multiprocessors;
+                  sm_count = run->queue.gpu->sm_count;
+    return 4 * tiles <= 3 * sm_count || tiles > sm_count;
 }
 
 static bsm_status load_operands(struct bsmi_cuda_run *run)
@@ -152,7 +152,7 @@ static bsm_status load_operands(struct bsmi_cuda_run *run)
     int64_t ctas[2];
     const bool conditional = run->multiply->int8_fallback >= 0;
     if (conditional
-        || !bsmi_cuda_decode_plainly(&general, of_a.pieces > 0, of_b.pieces > 0, run->queue.gpu->multiprocessors,
+        || !bsmi_cuda_decode_plainly(&general, of_a.pieces > 0, of_b.pieces > 0, run->queue.gpu->sm_count,
                                      &plain, ctas))
         return load_generally(run, &general, &of_a, &of_b);
     run->a_flags = (int32_t)ctas[0], run->b_flags = (int32_t)ctas[1];

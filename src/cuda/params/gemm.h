@@ -16,7 +16,7 @@ enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64, BSMI_GEMM_WARP_ROWS = 16 };   /
  * computes: tile_rows * cluster_rows by tile_columns * cluster_columns of the instance (gemm/instances.h); the cluster
  * is one-dimensional, CTAs along M first. Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64,
  * rows of the instance, 1), swizzle 128B, zeros outside.  A has one matrix when grouped.
- * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_LEFT_OUT are not stored, in neither
+ * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_FALLBACK are not stored, in neither
  * place. */
 struct bsmi_gemm_parameters {
     struct bsmi_tensor_map a, b, d;

@@ -58,28 +58,28 @@ struct bsmi_device_reals {
 /* Decoding an operand into rows of bf16 ---------------------------------------------------------------------------- */
 
 /* In exponents[]: this row is not in the bf16 rows (they hold zeros); the exact kernel computes its part of S. */
-enum { BSMI_ROW_LEFT_OUT = INT32_MIN };
+enum { BSMI_ROW_FALLBACK = INT32_MIN };
 
 /* What a stored sum of this row and this column must be multiplied with, as a power of two.  Where one of them is left
  * out, the exact kernel has stored S as it is. */
 BSMI_HOST_DEVICE static inline int32_t bsmi_sum_exponent(int32_t row, int32_t column)
 {
-    return row == BSMI_ROW_LEFT_OUT || column == BSMI_ROW_LEFT_OUT ? 0 : row + column;
+    return row == BSMI_ROW_FALLBACK || column == BSMI_ROW_FALLBACK ? 0 : row + column;
 }
 
 /* Kernel bsmi_decode, of one operand or two.  Writes, for every row of every matrix of the source, `terms` stretches of
  * padded_columns bf16 numbers side by side, whose sum times 2^exponent is the row's exact value (tensor scale not
  * included); columns at and behind source.columns are zeros.  Terms: 1; for fp16 2, of the same sign, both zero or
  * neither: infinity times their sum needs no care. A row whose numbers span too much (decode.cu says how much) gets
- * BSMI_ROW_LEFT_OUT and zeros.  NaN scale or element: NaN in the row's bf16 numbers, the row is not left out for it.
- * Only formats with e8m0 scales have exponents other than 0 and rows that are left out. Row (batch, row) begins at
+ * BSMI_ROW_FALLBACK and zeros.  NaN scale or element: NaN in the row's bf16 numbers, which makes it no fallback row.
+ * Only formats with e8m0 scales have exponents other than 0 and fallback rows. Row (batch, row) begins at
  * decoded + batch * batch_pitch + row * pitch. Any grid of BSMI_DECODE_THREADS threads a CTA: the first first_ctas CTAs
  * stride over rows of the first operand, those behind them, at least one if there is a second operand, over its rows.
  * The second operand may be one whose codes a GEMM kernel decodes itself: of it scales alone are brought, as
- * BSM_LAYOUT_128X4, padding finite.  Those with e8m0 get exponents and rows that are left out by the same rules; a
+ * BSM_LAYOUT_128X4, padding finite.  Those with e8m0 get exponents and fallback rows by the same rules; a
  * scale is written less the exponent of its row, cut to 1 .. 254; NaN stays.  Rows of codes and their pitches are
  * multiples of 16 bytes. */
-enum { BSMI_DECODE_THREADS = 256, BSMI_MOST_LEFT_OUT_FLAGS = 2048 };
+enum { BSMI_DECODE_THREADS = 256, BSMI_MOST_FALLBACK_FLAGS = 2048 };
 struct bsmi_decode_operand {
     struct bsmi_device_matrix source;
     uint16_t *decoded;                    /* aligned to 128 bytes */
@@ -87,9 +87,10 @@ struct bsmi_decode_operand {
     int64_t padded_columns;               /* columns rounded up to 64 */
     int32_t only_exponent_zero;           /* the other operand is bf16 as the caller has it, with numbers of any size:
                                              rows that need
-                                             another exponent are left out */
+                                             another exponent are fallback rows */
     int32_t *exponents;                   /* [batch * rows]; may be NULL unless scales are e8m0 */
-    uint32_t *left_out;                   /* [CTAs of the operand]: 1 where one of the CTA's rows is left out, else 0;
+    uint32_t *fallback;                   /* [CTAs of the operand]: 1 where one of the CTA's rows is a fallback row,
+                                             else 0;
                                              e8m0 only */
 };
 struct bsmi_row_scales_parameters {
@@ -98,7 +99,7 @@ struct bsmi_row_scales_parameters {
     int64_t band_bytes, batch_bytes;      /* of 128 rows, of a matrix */
     int32_t only_exponent_zero;           /* as above */
     int32_t *exponents;                   /* [batch * rows]; e8m0 only, like the rest */
-    uint32_t *left_out;                   /* [CTAs of the operand] */
+    uint32_t *fallback;                   /* [CTAs of the operand] */
 };
 struct bsmi_decode_parameters {
     struct bsmi_decode_operand operands[2];
@@ -164,8 +165,8 @@ struct bsmi_epilogue_parameters {
     uint32_t *amax;
 };
 
-/* Kernel bsmi_prepack: prepacked weights (sm90/operand/prepacked_layout.h) of B, whose rows and pitches are multiples of
- * 16 bytes, low nibble first.  A row with a NaN scale becomes a fallback row, as do those of bsmi_decode.  A CTA of
+/* Kernel bsmi_prepack: prepacked weights (sm90/operand/prepacked_layout.h) of B, whose rows and pitches are multiples
+ * of 16 bytes, low nibble first.  A row with a NaN scale becomes a fallback row, as do those of bsmi_decode.  A CTA of
  * BSMI_PREPACK_THREADS for 64 rows. */
 enum { BSMI_PREPACK_THREADS = 256 };
 struct bsmi_prepack_parameters {
@@ -183,18 +184,18 @@ enum { BSMI_FINISH_THREADS = 256 };
 struct bsmi_finish_parameters { struct bsmi_epilogue_parameters epilogue; };
 
 /* Kernel bsmi_sums (simt/): S by one thread an element, in the order of sums of the CPU's kernels, from the operands as
- * they are. Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only the rows and columns that decoding left out,
+ * they are. Any grid of BSMI_SUMS_THREADS.  only_fallback: computes only the fallback rows and columns,
  * by the exponents of the epilogue; every CTA returns at once when no flag is set. */
 enum { BSMI_SUMS_THREADS = 256, BSMI_SUMS_ROWS = 16, BSMI_SUMS_COLUMNS = 16 };
-struct bsmi_left_out { const uint32_t *flags; int32_t count; };     /* of an operand: what its decoder's CTAs have
+struct bsmi_fallback { const uint32_t *flags; int32_t count; };     /* of an operand: what its decoder's CTAs have
                                                                        set */
 struct bsmi_sums_parameters {
     struct bsmi_device_matrix a, b;
     int64_t k;
     int32_t a_batch_step, b_batch_step;
-    int32_t only_left_out, direct;        /* direct: finish D here; else store S */
-    struct bsmi_left_out a_left_out, b_left_out;                    /* count 0: none */
-    const int64_t *group_tiles;           /* grouped: tiles of 16 rows and columns; not read if only_left_out */
+    int32_t only_fallback, direct;        /* direct: finish D here; else store S */
+    struct bsmi_fallback a_fallback, b_fallback;                    /* count 0: none */
+    const int64_t *group_tiles;           /* grouped: tiles of 16 rows and columns; not read if only_fallback */
     struct bsmi_epilogue_parameters epilogue;
 };
 

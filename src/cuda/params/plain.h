@@ -21,7 +21,7 @@ struct bsmi_plain_rows {
     const unsigned char *codes, *scales;  /* codes aligned to 8 bytes if they are a byte each, else to 4 */
     uint16_t *decoded;
     int32_t *exponents;                   /* as of bsmi_decode_operand */
-    uint32_t *left_out;
+    uint32_t *fallback;
     int64_t rows, band_bytes;             /* of 128 rows of scales in the layout 128x4; 0: linear */
     uint32_t row_octets, reciprocal;      /* eights of codes; ceil(2^32 / row_octets), with which no octet of a CTA gets
                                              a wrong row */
@@ -33,7 +33,7 @@ struct bsmi_plain_scales {
     const unsigned char *from;
     unsigned char *to;
     int32_t *exponents;                   /* NULL: scales are ue4m3 */
-    uint32_t *left_out;
+    uint32_t *fallback;
     int64_t pitch, band_bytes;
     int32_t rows, columns;                /* of scales */
     int32_t words;                        /* each row begins at a multiple of 4 bytes, and so it ends */

@@ -72,7 +72,8 @@ template <> struct bulk_reduction_words<BULK_DEC> { static constexpr char text[]
                                                              const int32_t (&at)[RANK]) \
     { \
         asm volatile("cp.async.bulk.tensor." #RANK "d.global.shared::cta.tile.bulk_group" \
-                     " [" P ", {" LIST "}], [" Q "];" :: COORDINATES_##RANK, "l"((uint64_t)map), "r"(from) : "memory"); \
+                     " [" P ", {" LIST "}], [" Q "];" \
+                     :: COORDINATES_##RANK, "l"((uint64_t)map), "r"(from) : "memory"); \
     } \
     __device__ static inline void \
     cp_async_bulk_tensor_store_hint(const void *map, uint32_t from, const int32_t (&at)[RANK], uint64_t policy) \

@@ -1,6 +1,7 @@
-/* The two descriptors of tcgen05, built from named fields: where a matrix lies in shared memory (PTX ISA 9.7.16.4.1), and what an
- * instruction multiplies (9.7.16.4.2).  Plain functions for host and device: tests/cuda/ptx/test_descriptors.c holds them to the
- * manual's examples.  Nothing is checked here; illegal values give illegal descriptors. */
+/* The two descriptors of tcgen05, built from named fields: where a matrix lies in shared memory (PTX ISA 9.7.16.4.1),
+ * and what an instruction multiplies (9.7.16.4.2).  Plain functions for host and device:
+ * tests/cuda/ptx/test_descriptors.c holds them to the manual's examples.  Nothing is checked here; illegal values give
+ * illegal descriptors. */
 #ifndef BSMI_PTX_DESCRIPTORS_H
 #define BSMI_PTX_DESCRIPTORS_H
 
@@ -15,8 +16,8 @@
 
 /* ---- matrices in shared memory (9.7.16.4.1) ---- */
 
-/* Numbers as in bits 63-61.  A swizzle exchanges chunks of 16 bytes (SHARED_SWIZZLE_128B_ATOM_32B: of 32) inside rows of so many
- * bytes, by bits of the absolute address. */
+/* Numbers as in bits 63-61.  A swizzle exchanges chunks of 16 bytes (SHARED_SWIZZLE_128B_ATOM_32B: of 32) inside rows
+ * of so many bytes, by bits of the absolute address. */
 enum shared_swizzle {
     SHARED_SWIZZLE_NONE = 0,
     SHARED_SWIZZLE_128B_ATOM_32B = 1,
@@ -48,13 +49,17 @@ PTX_FUNCTION uint64_t shared_matrix_descriptor(struct shared_matrix m)
            (uint64_t)m.base_offset << 49 | (uint64_t)m.leading_is_address << 52 | (uint64_t)m.swizzle << 61;
 }
 
-/* The same matrix, `bytes` further: the next step along K inside a swizzled row, for instance.  Only the address changes. */
+/* The same matrix, `bytes` further: the next step along K inside a swizzled row, for instance.  Only the address
+ * changes. */
 PTX_FUNCTION uint64_t shared_matrix_advance(uint64_t descriptor, uint32_t bytes) { return descriptor + (bytes >> 4); }
 
 /* Bytes of a row of the swizzle; 16 without one. */
 PTX_FUNCTION uint32_t shared_swizzle_bytes(enum shared_swizzle swizzle)
 {
-    return swizzle == SHARED_SWIZZLE_NONE ? 16 : swizzle == SHARED_SWIZZLE_32B ? 32 : swizzle == SHARED_SWIZZLE_64B ? 64 : 128;
+    return swizzle == SHARED_SWIZZLE_NONE  ? 16
+           : swizzle == SHARED_SWIZZLE_32B ? 32
+           : swizzle == SHARED_SWIZZLE_64B ? 64
+                                           : 128;
 }
 
 /* K-major, in rows of as many bytes as the swizzle has, one behind another, as TMA writes them. */
@@ -64,8 +69,8 @@ PTX_FUNCTION uint64_t shared_rows_descriptor(uint32_t address, enum shared_swizz
     return shared_matrix_descriptor(m);
 }
 
-/* MN-major, in lines (of constant k) of as many bytes as the swizzle has, 8 lines a pattern, patterns along K one behind another;
- * leading: bytes to the lines with the next numbers of MN. */
+/* MN-major, in lines (of constant k) of as many bytes as the swizzle has, 8 lines a pattern, patterns along K one
+ * behind another; leading: bytes to the lines with the next numbers of MN. */
 PTX_FUNCTION uint64_t shared_lines_descriptor(uint32_t address, enum shared_swizzle swizzle, uint32_t leading)
 {
     struct shared_matrix m = { address, leading, 8 * shared_swizzle_bytes(swizzle), swizzle, 0, false };
@@ -73,14 +78,18 @@ PTX_FUNCTION uint64_t shared_lines_descriptor(uint32_t address, enum shared_swiz
 }
 
 /* Scales of 128 rows, 4 each, as 32 rows of 16 bytes: what tcgen05.cp.32x128b reads. */
-PTX_FUNCTION uint64_t shared_scales_descriptor(uint32_t address) { return shared_rows_descriptor(address, SHARED_SWIZZLE_NONE); }
+PTX_FUNCTION uint64_t shared_scales_descriptor(uint32_t address)
+{
+    return shared_rows_descriptor(address, SHARED_SWIZZLE_NONE);
+}
 
 /* ---- instructions (9.7.16.4.2) ---- */
 
 enum mma_kind { MMA_TF32, MMA_F16, MMA_I8, MMA_F8F6F4, MMA_MXF8F6F4, MMA_MXF4, MMA_MXF4NVF4 };
 
 /* Elements of A and B; of D: MMA_D_... */
-enum mma_element { MMA_E4M3, MMA_E5M2, MMA_E2M3, MMA_E3M2, MMA_E2M1, MMA_FP16, MMA_BF16, MMA_TF32_ELEMENT, MMA_U8, MMA_S8 };
+enum mma_element { MMA_E4M3, MMA_E5M2, MMA_E2M3, MMA_E3M2, MMA_E2M1, MMA_FP16, MMA_BF16, MMA_TF32_ELEMENT, MMA_U8,
+                   MMA_S8 };
 enum mma_output { MMA_D_F16 = 0, MMA_D_F32 = 1, MMA_D_S32 = 2 };
 enum mma_scale_type { MMA_UE4M3 = 0, MMA_UE8M0 = 1 };
 
@@ -130,9 +139,11 @@ PTX_FUNCTION uint32_t mma_instruction_descriptor(struct mma_instruction x)
 {
     const uint32_t shared = mma_shared_fields(x);
     if (mma_has_scales(x.kind))
-        return shared | x.b_scale_id << 4 | (uint32_t)x.scales << 23 | x.m >> 7 << 27 | x.a_scale_id << 29 | (uint32_t)x.k_96 << 31;
+        return shared | x.b_scale_id << 4 | (uint32_t)x.scales << 23 | x.m >> 7 << 27 | x.a_scale_id << 29
+               | (uint32_t)x.k_96 << 31;
     const uint32_t shift = x.b_shift == 0 ? 0 : x.b_shift == 8 ? 1 : x.b_shift == 16 ? 2 : 3;
-    return shared | x.sparsity_selector | (uint32_t)x.saturates << 3 | (uint32_t)x.d << 4 | x.m >> 4 << 24 | shift << 30;
+    return shared | x.sparsity_selector | (uint32_t)x.saturates << 3 | (uint32_t)x.d << 4 | x.m >> 4 << 24
+           | shift << 30;
 }
 
 /* The same instruction, its scales from these bytes of their cells on; `descriptor` was made with 0 and 0. */

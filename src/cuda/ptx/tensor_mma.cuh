@@ -1,8 +1,10 @@
-/* tcgen05.mma: D[M x N] = A[M x K] B[N x K]^T + (adds ? D : 0) (PTX ISA 9.7.16.10).  One thread issues for the CTA, or for the pair
- * (CTAS 2: then D, A, scales and metadata lie at the same places of both).  Asynchronous, until the same thread's tcgen05_commit.
+/* tcgen05.mma: D[M x N] = A[M x K] B[N x K]^T + (adds ? D : 0) (PTX ISA 9.7.16.10).  One thread issues for the CTA, or
+ * for the pair (CTAS 2: then D, A, scales and metadata lie at the same places of both).  Asynchronous, until the same
+ * thread's tcgen05_commit.
  *
- * d, scales, metadata: addresses of tensor memory; a, b: shared_matrix_descriptor; instruction: mma_instruction_descriptor.  A lies
- * in shared memory, in the functions that end in _a_tensor in tensor memory.  Tests: tests/cuda/ptx/ptx_forms.cu. */
+ * d, scales, metadata: addresses of tensor memory; a, b: shared_matrix_descriptor; instruction:
+ * mma_instruction_descriptor.  A lies in shared memory, in the functions that end in _a_tensor in tensor memory.
+ * Tests: tests/cuda/ptx/ptx_forms.cu. */
 #pragma once
 
 #include "cuda/ptx/descriptors.h"
@@ -40,15 +42,16 @@ template <> struct mma_collector_words<COLLECTOR_LASTUSE> { static constexpr cha
 /* The text of every form: `words` and operands 0 d, 1 a, 2 b, 3 instruction, 4 adds (as the predicate p). */
 #define MMA_TEXT(words, operands) "{\n.reg .pred p;\nsetp.ne.u32 p, %4, 0;\ntcgen05.mma" words " [%0], " operands ";\n}"
 
-/* MMA_FORMS(name, (parameters of the template), (of the function, behind d, a and b), words, operands behind a, operands from 5 on):
- * the function `name` and its twin that ends in _a_tensor. */
+/* MMA_FORMS(name, (parameters of the template), (of the function, behind d, a and b), words, operands behind a,
+ * operands from 5 on): the function `name` and its twin that ends in _a_tensor. */
 #define MMA_ALL(...) __VA_ARGS__
-#define MMA_FORM(name, a_type, a_constraint, a_text, template_parameters, parameters, words, operands, ...)                            \
-    template <MMA_ALL template_parameters>                                                                                             \
-    __device__ static inline void name(uint32_t d, a_type a, uint64_t b, MMA_ALL parameters)                                           \
-    {                                                                                                                                  \
-        asm volatile(MMA_TEXT(words, a_text ", " operands)::"r"(d), a_constraint(a), "l"(b), "r"(instruction), "r"((uint32_t)adds),    \
-                     __VA_ARGS__ : "memory");                                                                                          \
+#define MMA_FORM(name, a_type, a_constraint, a_text, template_parameters, parameters, words, operands, ...) \
+    template <MMA_ALL template_parameters> \
+    __device__ static inline void name(uint32_t d, a_type a, uint64_t b, MMA_ALL parameters) \
+    { \
+        asm volatile(MMA_TEXT(words, a_text ", " operands)::"r"(d), a_constraint(a), "l"(b), "r"(instruction), \
+                     "r"((uint32_t)adds), __VA_ARGS__ \
+                     : "memory"); \
     }
 #define MMA_FORM_A_TENSOR(name, ...) MMA_FORM(name##_a_tensor, uint32_t, "r", "[%1]", __VA_ARGS__)
 #define MMA_FORMS(name, ...) MMA_FORM(name, uint64_t, "l", "%1", __VA_ARGS__) MMA_FORM_A_TENSOR(name, __VA_ARGS__)
@@ -91,7 +94,8 @@ MMA_FORMS(tcgen05_mma_block_scale, MMA_SCALED, (uint32_t instruction, uint32_t a
 /* ---- sparse A (9.7.16.10.9.2): metadata says which elements of K the stored ones are ---- */
 
 MMA_FORMS(tcgen05_mma_sp, MMA_COLLECTED, (uint32_t metadata, uint32_t instruction, bool adds),
-          ".sp.cta_group::%6.kind::%7.collector::a::%8", "%2, [%5], %3, p", "r"(metadata), "n"(CTAS), MMA_KIND, MMA_COLLECTOR)
+          ".sp.cta_group::%6.kind::%7.collector::a::%8", "%2, [%5], %3, p", "r"(metadata), "n"(CTAS), MMA_KIND,
+          MMA_COLLECTOR)
 MMA_FORMS(tcgen05_mma_sp_block_scale, MMA_SCALED,
           (uint32_t metadata, uint32_t instruction, uint32_t a_scales, uint32_t b_scales, bool adds),
           ".sp.cta_group::%8.kind::%9.%10.collector::a::%11", "%2, [%7], %3, [%5], [%6], p",
@@ -101,8 +105,9 @@ MMA_FORMS(tcgen05_mma_sp_block_scale, MMA_SCALED,
 MMA_FORM_A_TENSOR(tcgen05_mma_sp_ashift, MMA_COLLECTED, (uint32_t metadata, uint32_t instruction, bool adds),
                   ".sp.cta_group::%6.kind::%7.ashift.collector::a::%8", "%2, [%5], %3, p",
                   "r"(metadata), "n"(CTAS), MMA_KIND, MMA_COLLECTOR)
-MMA_FORMS(tcgen05_mma_sp_scale_d, (mma_kind KIND, int CTAS, int SHIFT), (uint32_t metadata, uint32_t instruction, bool adds),
-          ".sp.cta_group::%6.kind::%7", "%2, [%5], %3, p, %8", "r"(metadata), "n"(CTAS), MMA_KIND, "n"(SHIFT))
+MMA_FORMS(tcgen05_mma_sp_scale_d, (mma_kind KIND, int CTAS, int SHIFT),
+          (uint32_t metadata, uint32_t instruction, bool adds), ".sp.cta_group::%6.kind::%7", "%2, [%5], %3, p, %8",
+          "r"(metadata), "n"(CTAS), MMA_KIND, "n"(SHIFT))
 MMA_FORMS(tcgen05_mma_sp_keep_lanes, (mma_kind KIND),
           (uint32_t metadata, uint32_t instruction, const uint32_t (&kept)[4], bool adds),
           ".sp.cta_group::1.kind::%10", "%2, [%9], %3, {%5, %6, %7, %8}, p", MMA_KEPT_4, "r"(metadata), MMA_KIND)

@@ -37,7 +37,7 @@ template <int ELEMENT> __device__ static inline uint32_t as_eight_bits(uint32_t 
 }
 
 /* Four codes times two halves `factor`. */
-template <int ELEMENT> __device__ static inline uint32_t refold_four(uint32_t codes, uint32_t factor)
+template <int ELEMENT> __device__ static inline uint32_t requantize_four(uint32_t codes, uint32_t factor)
 {
     const uint32_t four = as_eight_bits<ELEMENT>(codes);
     uint32_t pairs[2];
@@ -57,10 +57,10 @@ template <int ELEMENT> __device__ static inline uint32_t refold_four(uint32_t co
     return pairs[0] | pairs[1] << 16;
 }
 
-template <int ELEMENT> __device__ static inline uint4 refold_sixteen(uint4 codes, uint32_t factor)
+template <int ELEMENT> __device__ static inline uint4 requantize_sixteen(uint4 codes, uint32_t factor)
 {
-    return make_uint4(refold_four<ELEMENT>(codes.x, factor), refold_four<ELEMENT>(codes.y, factor),
-                      refold_four<ELEMENT>(codes.z, factor), refold_four<ELEMENT>(codes.w, factor));
+    return make_uint4(requantize_four<ELEMENT>(codes.x, factor), requantize_four<ELEMENT>(codes.y, factor),
+                      requantize_four<ELEMENT>(codes.z, factor), requantize_four<ELEMENT>(codes.w, factor));
 }
 
 /* 2^exponent as two halves; what lies below their subnormals takes everything to 0 just as well. */
@@ -71,7 +71,7 @@ __device__ static inline uint32_t half_power(int exponent)
 }
 
 /* Everything about an operand that its rows share. */
-struct refold_job {
+struct requantize_job {
     scale_places places;
     int fast_steps;                      /* of a row, from the first on: 16 codes can be loaded at once, and are
                                              there */
@@ -130,7 +130,7 @@ __device__ static inline uint4 load_sixteen(const bsmi_device_matrix &m, const u
 }
 
 /* This lane's place among the rows of a warp. */
-struct refold_row {
+struct requantize_row {
     const unsigned char *codes, *scales;
     unsigned char *to;
     int64_t number;                       /* of all rows; clipped to the matrix's last */
@@ -138,12 +138,13 @@ struct refold_row {
     int quarter;
 };
 
-__device__ static inline refold_row row_at(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
+__device__ static inline requantize_row row_at(const bsmi_requantize_fp8_operand &o, const requantize_job &job,
+                                               int64_t band)
 {
     const bsmi_device_matrix &m = o.source;
     const int lane = (int)threadIdx.x % 32;
-    const int64_t bands = (m.rows + BSMI_REFOLD_ROWS - 1) / BSMI_REFOLD_ROWS, matrix = band / bands;
-    const int64_t given = (band - matrix * bands) * BSMI_REFOLD_ROWS + lane / 4, row = min(given, m.rows - 1);
+    const int64_t bands = (m.rows + BSMI_REQUANTIZE_FP8_ROWS - 1) / BSMI_REQUANTIZE_FP8_ROWS, matrix = band / bands;
+    const int64_t given = (band - matrix * bands) * BSMI_REQUANTIZE_FP8_ROWS + lane / 4, row = min(given, m.rows - 1);
     return { m.data + matrix * m.batch_bytes + row * m.row_bytes,
              m.scales + matrix * m.scale_batch_bytes + place_in(job.places.row, row),
              o.codes + matrix * o.batch_bytes + row * o.row_bytes,
@@ -156,7 +157,8 @@ __device__ static inline refold_row row_at(const bsmi_refold_operand &o, const r
 __device__ static inline int counted(uint32_t code) { return code == 255 ? 0 : (int)code; }
 
 /* The largest scale code of a row, which is read before the rest of it. */
-__device__ static inline int largest_scale(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r)
+__device__ static inline int largest_scale(const bsmi_requantize_fp8_operand &o, const requantize_job &job,
+                                           const requantize_row &r)
 {
     const int blocks = (int)o.source.layout.columns;
     int most = 0, block = 0;
@@ -178,16 +180,16 @@ __device__ static inline int largest_scale(const bsmi_refold_operand &o, const r
 }
 
 /* What a lane has read of a step: 128 columns. */
-struct refold_step { uint4 codes[2]; int scale; };
+struct requantize_step { uint4 codes[2]; int scale; };
 
 template <bool FAST>
-__device__ static inline refold_step load_step(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r,
-                                               int step)
+__device__ static inline requantize_step load_step(const bsmi_requantize_fp8_operand &o, const requantize_job &job,
+                                                   const requantize_row &r, int step)
 {
     const bsmi_device_matrix &m = o.source;
     const int64_t first = (int64_t)step * STEP + r.quarter * 16;
     const int block = step * 4 + r.quarter;
-    refold_step s;
+    requantize_step s;
     if (FAST) s.scale = __ldg(r.scales + column_place(job.places.column, (uint32_t)block));
     else s.scale = block < m.layout.columns ? __ldg(r.scales + place_in(job.places.column, block)) : 0;
 #pragma unroll
@@ -197,7 +199,7 @@ __device__ static inline refold_step load_step(const bsmi_refold_operand &o, con
 
 /* most: the row's largest scale code.  The bits of the new codes. */
 template <int ELEMENT>
-__device__ static inline uint32_t store_step(const refold_row &r, int step, const refold_step &s, int most)
+__device__ static inline uint32_t store_step(const requantize_row &r, int step, const requantize_step &s, int most)
 {
     using fold = element_fold<ELEMENT>;
     uint32_t any = 0;
@@ -205,7 +207,7 @@ __device__ static inline uint32_t store_step(const refold_row &r, int step, cons
     for (int i = 0; i < 2; i++) {
         const int scale = __shfl_sync(0xffffffff, s.scale, ((int)threadIdx.x & 28) + 2 * i + r.quarter / 2);
         const uint32_t factor = scale == 255 ? 0x7fff7fff : half_power(fold::raised - fold::exponent + scale - most);
-        const uint4 codes = refold_sixteen<ELEMENT>(s.codes[i], factor);
+        const uint4 codes = requantize_sixteen<ELEMENT>(s.codes[i], factor);
         any |= codes.x | codes.y | codes.z | codes.w;
         if (r.there) ptx_store_16(r.to + (int64_t)step * STEP + 64 * i + r.quarter * 16, codes);
     }
@@ -213,15 +215,16 @@ __device__ static inline uint32_t store_step(const refold_row &r, int step, cons
 }
 
 template <int ELEMENT>
-__device__ static inline void refold_band(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
+__device__ static inline void requantize_band(const bsmi_requantize_fp8_operand &o, const requantize_job &job,
+                                              int64_t band)
 {
-    const refold_row r = row_at(o, job, band);
+    const requantize_row r = row_at(o, job, band);
     const int most = largest_scale(o, job, r), steps = (int)(o.row_bytes / STEP);
     uint32_t any = 0;
     int first = 0;
 #pragma unroll 1
     for (; first + STEPS_AT_ONCE <= job.fast_steps; first += STEPS_AT_ONCE) {
-        refold_step read[STEPS_AT_ONCE];
+        requantize_step read[STEPS_AT_ONCE];
 #pragma unroll
         for (int i = 0; i < STEPS_AT_ONCE; i++) read[i] = load_step<true>(o, job, r, first + i);
 #pragma unroll
@@ -238,27 +241,28 @@ __device__ static inline void refold_band(const bsmi_refold_operand &o, const re
 
 __device__ static inline int64_t bands_of(const bsmi_device_matrix &m)
 {
-    return (m.rows + BSMI_REFOLD_ROWS - 1) / BSMI_REFOLD_ROWS * m.batch;
+    return (m.rows + BSMI_REQUANTIZE_FP8_ROWS - 1) / BSMI_REQUANTIZE_FP8_ROWS * m.batch;
 }
 
-__device__ static inline void refold_any(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
+__device__ static inline void requantize_any(const bsmi_requantize_fp8_operand &o, const requantize_job &job,
+                                             int64_t band)
 {
     switch (o.source.element) {
-    case BSM_E4M3: refold_band<BSM_E4M3>(o, job, band); break;
-    case BSM_E5M2: refold_band<BSM_E5M2>(o, job, band); break;
-    case BSM_E2M3: refold_band<BSM_E2M3>(o, job, band); break;
-    case BSM_E3M2: refold_band<BSM_E3M2>(o, job, band); break;
-    default: refold_band<BSM_E2M1>(o, job, band); break;
+    case BSM_E4M3: requantize_band<BSM_E4M3>(o, job, band); break;
+    case BSM_E5M2: requantize_band<BSM_E5M2>(o, job, band); break;
+    case BSM_E2M3: requantize_band<BSM_E2M3>(o, job, band); break;
+    case BSM_E3M2: requantize_band<BSM_E3M2>(o, job, band); break;
+    default: requantize_band<BSM_E2M1>(o, job, band); break;
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS)
-    bsmi_refold(const __grid_constant__ bsmi_refold_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_REQUANTIZE_FP8_THREADS)
+    bsmi_requantize_fp8(const __grid_constant__ bsmi_requantize_fp8_parameters p)
 {
-    __shared__ refold_job jobs[2];
+    __shared__ requantize_job jobs[2];
     if (threadIdx.x < 2) {
         const bsmi_device_matrix &m = p.operands[threadIdx.x].source;
-        refold_job &job = jobs[threadIdx.x];
+        requantize_job &job = jobs[threadIdx.x];
         job.places = make_places(m.layout);
         job.fast_steps = loads_by_fast_path(m) && job.places.column.tile == 0 ? (int)(m.columns / STEP) : 0;
         job.words = scales_are_words(m, job.places);
@@ -267,9 +271,9 @@ extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS)
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();
     const int64_t of_first = bands_of(p.operands[0].source), all = of_first + bands_of(p.operands[1].source);
-    const int64_t warps = BSMI_REFOLD_THREADS / 32;
+    const int64_t warps = BSMI_REQUANTIZE_FP8_THREADS / 32;
     for (int64_t band = blockIdx.x * warps + threadIdx.x / 32; band < all; band += gridDim.x * warps) {
         const bool second = band >= of_first;
-        refold_any(p.operands[second], jobs[second], band - (second ? of_first : 0));
+        requantize_any(p.operands[second], jobs[second], band - (second ? of_first : 0));
     }
 }

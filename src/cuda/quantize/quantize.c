@@ -19,9 +19,9 @@ static int64_t pieces(int64_t rows, int64_t columns, int64_t batch)
 static int64_t quantizing_ctas(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *destination, int64_t work)
 {
     enum { AT_ONE_TIME = 6, MOST = 32 };
-    const int64_t multiprocessors = gpu->multiprocessors, pieces_each = destination->block == 16 ? 96 : 18;
+    const int64_t sm_count = gpu->sm_count, pieces_each = destination->block == 16 ? 96 : 18;
     return BSMI_MIN(work,
-                    BSMI_MIN(multiprocessors * MOST, BSMI_MAX(multiprocessors * AT_ONE_TIME, work / pieces_each)));
+                    BSMI_MIN(sm_count * MOST, BSMI_MAX(sm_count * AT_ONE_TIME, work / pieces_each)));
 }
 
 static struct bsmi_cuda_queue queue_of(const bsm_context *context)
@@ -103,7 +103,7 @@ bsm_status bsmi_cuda_quantize(bsm_context *context, const struct bsmi_quantize_r
     return status != BSM_OK ? status : bsmi_cuda_leave(queue.gpu, quantize_entered(&queue, request));
 }
 
-/* Whether bsmi_quantize_both writes this destination: both_parameters.h. */
+/* Whether bsmi_quantize_row_and_column writes this destination: both_parameters.h. */
 static bool is_for_both(const struct bsmi_quantize_request *r)
 {
     const struct bsmi_matrix *m = &r->destination;
@@ -119,11 +119,11 @@ static bool is_for_both(const struct bsmi_quantize_request *r)
 static int64_t tiles_of_both(const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns)
 {
     const struct bsmi_reals *s = &rows->source;
-    const int64_t down = s->rows / BSMI_BOTH_ROWS, across = s->columns / BSMI_BOTH_COLUMNS;
+    const int64_t down = s->rows / BSMI_ROW_AND_COLUMN_ROWS, across = s->columns / BSMI_ROW_AND_COLUMN_COLUMNS;
     if (s->type != BSM_REAL_BF16 || s->batch != 1 || s->column_stride != 1 || (uintptr_t)s->data % 16 != 0
         || s->row_stride % 8 != 0)
         return 0;
-    if (s->rows % BSMI_BOTH_ROWS != 0 || s->columns % BSMI_BOTH_COLUMNS != 0 || s->rows > INT32_MAX
+    if (s->rows % BSMI_ROW_AND_COLUMN_ROWS != 0 || s->columns % BSMI_ROW_AND_COLUMN_COLUMNS != 0 || s->rows > INT32_MAX
         || s->columns > INT32_MAX)
         return 0;
     if (rows->computes_tensor_scale
@@ -133,7 +133,8 @@ static int64_t tiles_of_both(const struct bsmi_quantize_request *rows, const str
     return is_for_both(rows) && is_for_both(columns) && down * across <= INT32_MAX ? down * across : 0;
 }
 
-/* Whether bsmi_quantize_both_powers writes this destination, or bsmi_quantize_both_quotients, besides. */
+/* Whether bsmi_quantize_row_and_column_powers writes this destination, or bsmi_quantize_row_and_column_quotients,
+ * besides. */
 static bool is_for_powers(const struct bsmi_quantize_request *r)
 {
     const struct bsmi_matrix *m = &r->destination;
@@ -151,39 +152,42 @@ static bool has_whole_sectors(const struct bsmi_matrix *m)
     return scales->kind == BSM_LAYOUT_LINEAR && scales->pitch % 32 == 0 && (uintptr_t)m->scales % 32 == 0;
 }
 
-/* The kernel for them, in front of bsmi_order_scales, or bsmi_quantize_both.  Of fewer tiles it is not known whether
- * two take less time than one. */
+/* The kernel for them, in front of bsmi_order_scales, or bsmi_quantize_row_and_column.  Of fewer tiles it is not known
+ * whether two take less time than one. */
 static enum bsmi_cuda_kernel_id kernel_for_both(const struct bsmi_cuda_gpu *gpu,
                                                 const struct bsmi_quantize_request *rows,
                                                 const struct bsmi_quantize_request *columns, int64_t tiles)
 {
     enum { LEAST = 15 };                  /* of an SM */
     const struct bsmi_reals *s = &rows->source;
-    if (s->rows % BSMI_BOTH_POWERS != 0 || s->columns % BSMI_BOTH_POWERS != 0
-        || tiles < (int64_t)gpu->multiprocessors * LEAST)
-        return BSMI_KERNEL_BOTH;
-    if (!has_whole_sectors(&rows->destination) || !has_whole_sectors(&columns->destination)) return BSMI_KERNEL_BOTH;
-    if (is_for_powers(rows) && is_for_powers(columns)) return BSMI_KERNEL_BOTH_POWERS;
-    return is_for_quotients(rows) && is_for_quotients(columns) ? BSMI_KERNEL_BOTH_QUOTIENTS : BSMI_KERNEL_BOTH;
+    if (s->rows % BSMI_ROW_AND_COLUMN_POWERS != 0 || s->columns % BSMI_ROW_AND_COLUMN_POWERS != 0
+        || tiles < (int64_t)gpu->sm_count * LEAST)
+        return BSMI_KERNEL_ROW_AND_COLUMN;
+    if (!has_whole_sectors(&rows->destination) || !has_whole_sectors(&columns->destination))
+        return BSMI_KERNEL_ROW_AND_COLUMN;
+    if (is_for_powers(rows) && is_for_powers(columns)) return BSMI_KERNEL_ROW_AND_COLUMN_POWERS;
+    return is_for_quotients(rows) && is_for_quotients(columns) ? BSMI_KERNEL_ROW_AND_COLUMN_QUOTIENTS
+                                                               : BSMI_KERNEL_ROW_AND_COLUMN;
 }
 
 static bsm_status launch_in_order(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id kernel,
-                                  const struct bsmi_both_parameters *p, int64_t tiles)
+                                  const struct bsmi_row_and_column_parameters *p, int64_t tiles)
 {
-    const int64_t regions =
-        bsmi_both_regions(&p->rows.destination.layout) + bsmi_both_regions(&p->columns.destination.layout);
-    const bsm_status status = bsmi_cuda_launch(queue, kernel, tiles / BSMI_BOTH_CHUNK + queue->gpu->multiprocessors, p);
+    const int64_t regions = bsmi_row_and_column_regions(&p->rows.destination.layout)
+                            + bsmi_row_and_column_regions(&p->columns.destination.layout);
+    const bsm_status status =
+        bsmi_cuda_launch(queue, kernel, tiles / BSMI_ROW_AND_COLUMN_CHUNK + queue->gpu->sm_count, p);
     return status == BSM_OK ? bsmi_cuda_launch(queue, BSMI_KERNEL_ORDER_SCALES, regions, p) : status;
 }
 
 static bsm_status quantize_tiles(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *rows,
                                  const struct bsmi_quantize_request *columns, int64_t tiles)
 {
-    const struct bsmi_both_parameters p = { parameters_of(rows), parameters_of(columns) };
+    const struct bsmi_row_and_column_parameters p = { parameters_of(rows), parameters_of(columns) };
     bsm_status status = rows->computes_tensor_scale ? find_amax(queue, rows) : BSM_OK;
     const enum bsmi_cuda_kernel_id kernel = kernel_for_both(queue->gpu, rows, columns, tiles);
     if (status == BSM_OK)
-        status = kernel == BSMI_KERNEL_BOTH ? bsmi_cuda_launch(queue, kernel, tiles, &p)
+        status = kernel == BSMI_KERNEL_ROW_AND_COLUMN ? bsmi_cuda_launch(queue, kernel, tiles, &p)
                                             : launch_in_order(queue, kernel, &p, tiles);
     if (status == BSM_OK) status = clear_padding(queue, &rows->destination);
     return status == BSM_OK ? clear_padding(queue, &columns->destination) : status;

@@ -12,7 +12,7 @@ struct both_job {
     bf16_job bf16;
     int path;
     bool staged;                          /* scales of columns go to memory in words of four, by way of both_stage */
-    uint32_t row_places[BSMI_BOTH_COLUMNS], block_places[16];
+    uint32_t row_places[BSMI_ROW_AND_COLUMN_COLUMNS], block_places[16];
 };
 
 /* Tiles below one another that a CTA does one behind the other, where there are many. */
@@ -20,7 +20,7 @@ enum { CHUNK = 2 };
 
 /* Scales of a chunk's columns.  As bytes of one block each they would touch half as many sectors as MXFP4's codes do.
  * One warp writes all of a column. */
-struct both_stage { unsigned char columns[BSMI_BOTH_COLUMNS][16]; };
+struct both_stage { unsigned char columns[BSMI_ROW_AND_COLUMN_COLUMNS][16]; };
 
 /* The same in memory: its first numbers, codes and scales of both destinations, and the scales of its columns from its
  * chunk's first row on. One thread finds those of the tile after the next. */
@@ -48,7 +48,7 @@ __device__ static inline unsigned char *in_stage(both_stage &stage, const both_j
 }
 
 /* units: of rows, and of columns in bits 4 to 7. */
-__device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, const both_job *jobs,
+__device__ __noinline__ static void quantize_odd(const bsmi_row_and_column_parameters &p, const both_job *jobs,
                                                  const both_places &tile, uint32_t units, both_stage &stage,
                                                  uint32_t turn)
 {
@@ -63,11 +63,11 @@ template <bool ROWS>
 __device__ __noinline__ static uint32_t quantize_tile_slowly(const bsmi_quantize_parameters &p, const both_job &job,
                                                              both_tile at)
 {
-    const uint32_t rows = ROWS ? BSMI_BOTH_ROWS : BSMI_BOTH_COLUMNS,
-                   columns = ROWS ? BSMI_BOTH_COLUMNS : BSMI_BOTH_ROWS;
+    const uint32_t rows = ROWS ? BSMI_ROW_AND_COLUMN_ROWS : BSMI_ROW_AND_COLUMN_COLUMNS,
+                   columns = ROWS ? BSMI_ROW_AND_COLUMN_COLUMNS : BSMI_ROW_AND_COLUMN_ROWS;
     const uint32_t first_row = ROWS ? at.row : at.column, first_column = ROWS ? at.column : at.row;
     const uint32_t length = (uint32_t)p.destination.block, blocks = columns / length;
-    for (uint32_t task = threadIdx.x; task < rows * blocks; task += BSMI_BOTH_THREADS)
+    for (uint32_t task = threadIdx.x; task < rows * blocks; task += BSMI_ROW_AND_COLUMN_THREADS)
         quantize_exactly_at(p, job.q, job.bf16.places,
                             { 0, first_row + task / blocks, (int64_t)first_column / length + task % blocks, 1 });
     return 0;
@@ -137,7 +137,8 @@ struct both_order { uint32_t down, across, tall; };
  * (docs/design/memory-bound.md). */
 __device__ static inline both_order make_order(const bsmi_device_reals &s, const bsmi_device_matrix &columns)
 {
-    const uint32_t down = (uint32_t)(s.rows / BSMI_BOTH_ROWS), across = (uint32_t)(s.columns / BSMI_BOTH_COLUMNS);
+    const uint32_t down = (uint32_t)(s.rows / BSMI_ROW_AND_COLUMN_ROWS),
+                   across = (uint32_t)(s.columns / BSMI_ROW_AND_COLUMN_COLUMNS);
     const bool apart = columns.block == 32 || columns.layout.kind == BSM_LAYOUT_LINEAR;
     const uint32_t tall = apart && down % CHUNK == 0 && down * across >= CHUNK * gridDim.x ? CHUNK : 1;
     return { down / tall, across, tall };
@@ -157,12 +158,12 @@ __device__ static inline both_tile tile_at(const both_order &o, uint32_t turn)
     const uint32_t chunk = chunk_of(o, turn), most = o.tall == CHUNK ? BAND / CHUNK : BAND;
     const uint32_t band = chunk / (most * o.across), first = band * most;
     const uint32_t height = min(most, o.down - first), rest = chunk - first * o.across;
-    return { ((first + rest % height) * o.tall + (o.tall == CHUNK ? turn % CHUNK : 0)) * BSMI_BOTH_ROWS,
-             rest / height * BSMI_BOTH_COLUMNS };
+    return { ((first + rest % height) * o.tall + (o.tall == CHUNK ? turn % CHUNK : 0)) * BSMI_ROW_AND_COLUMN_ROWS,
+             rest / height * BSMI_ROW_AND_COLUMN_COLUMNS };
 }
 
 /* By one thread. */
-__device__ static inline void find_places(const bsmi_both_parameters &p, const both_job *jobs, both_tile at,
+__device__ static inline void find_places(const bsmi_row_and_column_parameters &p, const both_job *jobs, both_tile at,
                                           both_places *places)
 {
     places->source = source_of_tile(p.rows.source, at);
@@ -173,7 +174,8 @@ __device__ static inline void find_places(const bsmi_both_parameters &p, const b
         places->codes[i] = codes_of_tile(m, row, column);
         const uint32_t length = m.block == 16 ? 16 : 32, place = place_of(jobs[i].bf16.row, row);
         places->scales[i] = m.scales + (place + place_of(jobs[i].bf16.column, column / length));
-        const uint32_t of_chunk = column / (CHUNK * BSMI_BOTH_ROWS) * (CHUNK * BSMI_BOTH_ROWS / length);
+        const uint32_t of_chunk =
+            column / (CHUNK * BSMI_ROW_AND_COLUMN_ROWS) * (CHUNK * BSMI_ROW_AND_COLUMN_ROWS / length);
         if (i == 1) places->column_scales = m.scales + (place + place_of(jobs[i].bf16.column, of_chunk));
     }
     places->at = at;
@@ -192,8 +194,8 @@ __device__ static inline void store_stage(const both_job &job, unsigned char *sc
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4)
-    bsmi_quantize_both(const __grid_constant__ bsmi_both_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_ROW_AND_COLUMN_THREADS, 4)
+    bsmi_quantize_row_and_column(const __grid_constant__ bsmi_row_and_column_parameters p)
 {
     __shared__ __align__(128) uint4 tiles[2][TILE_OCTETS];
     __shared__ both_job jobs[2];

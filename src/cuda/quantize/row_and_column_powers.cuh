@@ -1,8 +1,9 @@
-/* Kernels bsmi_quantize_both_powers and bsmi_order_scales: a matrix of bf16 and its transpose into MXFP8 of E4M3 and
- * MXFP4 with linear scales. They begin more quickly than bsmi_quantize_both, and store whole sectors of scales.
+/* Kernels bsmi_quantize_row_and_column_powers and bsmi_order_scales: a matrix of bf16 and its transpose into MXFP8 of
+ * E4M3 and MXFP4 with linear scales. They begin more quickly than bsmi_quantize_row_and_column, and store whole sectors
+ * of scales.
  *
  * A tile has four scales of each row and two of each column.  Stored where they belong, each few bytes would cross to
- * the other half of the second-level cache by themselves, which is what bounds bsmi_quantize_both
+ * the other half of the second-level cache by themselves, which is what bounds bsmi_quantize_row_and_column
  * (docs/design/memory-bound.md).  So they are left in the order of tiles first: a region is the tiles whose scales of
  * one line (a row of the destination) are 128 bytes, or 64 or 32 where there are not so many; in the memory of its
  * lines lie the scales of its first tile, line by line, then those of the next.  bsmi_order_scales puts each region in
@@ -10,8 +11,8 @@
  *
  * A CTA has two tiles below one another, which come to shared memory at the same time; CTAs begin in the order of
  * memory. */
-#ifndef BSMI_BOTH_POWERS_CUH
-#define BSMI_BOTH_POWERS_CUH
+#ifndef BSMI_ROW_AND_COLUMN_POWERS_CUH
+#define BSMI_ROW_AND_COLUMN_POWERS_CUH
 
 #include "row_and_column_tile.cuh"
 #include "cuda/ptx/kept_store.cuh"
@@ -28,12 +29,12 @@ struct powers_job {
 struct powers_places { const unsigned char *source; unsigned char *codes[2], *scales[2]; both_tile at; };
 
 /* Scales of a tile's rows and columns: four and two of each.  One warp writes all of a line. */
-struct powers_stage { unsigned char lines[2][BSMI_BOTH_COLUMNS][16]; };
+struct powers_stage { unsigned char lines[2][BSMI_ROW_AND_COLUMN_COLUMNS][16]; };
 
 /* Of a destination: lines of a tile, scales of each where blocks are of LENGTH. */
-template <int which> constexpr uint32_t LINES = which == 0 ? BSMI_BOTH_ROWS : BSMI_BOTH_COLUMNS;
+template <int which> constexpr uint32_t LINES = which == 0 ? BSMI_ROW_AND_COLUMN_ROWS : BSMI_ROW_AND_COLUMN_COLUMNS;
 template <int which, uint32_t LENGTH>
-constexpr uint32_t PER_LINE = (which == 0 ? BSMI_BOTH_COLUMNS : BSMI_BOTH_ROWS) / LENGTH;
+constexpr uint32_t PER_LINE = (which == 0 ? BSMI_ROW_AND_COLUMN_COLUMNS : BSMI_ROW_AND_COLUMN_ROWS) / LENGTH;
 
 /* By one thread. */
 __device__ static inline void make_powers_job(const bsmi_quantize_parameters &p, powers_job *job)
@@ -65,8 +66,8 @@ struct powers_order { uint32_t down, across, halves; };
 
 __device__ static inline powers_order make_order(const bsmi_device_reals &s)
 {
-    const uint32_t down = (uint32_t)s.rows / (BSMI_BOTH_ROWS * BSMI_BOTH_CHUNK),
-                   across = (uint32_t)s.columns / BSMI_BOTH_COLUMNS, chunks = down * across;
+    const uint32_t down = (uint32_t)s.rows / (BSMI_ROW_AND_COLUMN_ROWS * BSMI_ROW_AND_COLUMN_CHUNK),
+                   across = (uint32_t)s.columns / BSMI_ROW_AND_COLUMN_COLUMNS, chunks = down * across;
     return { down, across, chunks - min(max(gridDim.x, chunks) - chunks, chunks) };
 }
 
@@ -74,31 +75,34 @@ __device__ static inline powers_order make_order(const bsmi_device_reals &s)
 __device__ static inline uint32_t tile_number(const powers_order &o, uint32_t turn)
 {
     if (blockIdx.x < o.halves)
-        return (blockIdx.x + turn / BSMI_BOTH_CHUNK * gridDim.x) * BSMI_BOTH_CHUNK + turn % BSMI_BOTH_CHUNK;
-    return o.halves + blockIdx.x + turn * BSMI_BOTH_CHUNK * o.down * o.across;
+        return (blockIdx.x + turn / BSMI_ROW_AND_COLUMN_CHUNK * gridDim.x) * BSMI_ROW_AND_COLUMN_CHUNK
+               + turn % BSMI_ROW_AND_COLUMN_CHUNK;
+    return o.halves + blockIdx.x + turn * BSMI_ROW_AND_COLUMN_CHUNK * o.down * o.across;
 }
 
 __device__ static inline bool has_turn(const powers_order &o, uint32_t turn)
 {
-    return tile_number(o, turn) < BSMI_BOTH_CHUNK * o.down * o.across;
+    return tile_number(o, turn) < BSMI_ROW_AND_COLUMN_CHUNK * o.down * o.across;
 }
 
 /* Bands are whole: there are 16 tiles in 1024 rows. */
-static_assert(BAND * BSMI_BOTH_ROWS == BSMI_BOTH_POWERS && BAND % BSMI_BOTH_CHUNK == 0 && BSMI_BOTH_CHUNK == 2,
+static_assert(BAND * BSMI_ROW_AND_COLUMN_ROWS == BSMI_ROW_AND_COLUMN_POWERS && BAND % BSMI_ROW_AND_COLUMN_CHUNK == 0
+                  && BSMI_ROW_AND_COLUMN_CHUNK == 2,
               "no last band is lower than the others");
 __device__ static inline both_tile tile_at(const powers_order &o, uint32_t turn)
 {
-    constexpr uint32_t HEIGHT = BAND / BSMI_BOTH_CHUNK;
-    const uint32_t number = tile_number(o, turn), chunk = number / BSMI_BOTH_CHUNK, band = chunk / (HEIGHT * o.across),
-                   rest = chunk - band * HEIGHT * o.across;
-    return { ((band * HEIGHT + rest % HEIGHT) * BSMI_BOTH_CHUNK + number % BSMI_BOTH_CHUNK) * BSMI_BOTH_ROWS,
-             rest / HEIGHT * BSMI_BOTH_COLUMNS };
+    constexpr uint32_t HEIGHT = BAND / BSMI_ROW_AND_COLUMN_CHUNK;
+    const uint32_t number = tile_number(o, turn), chunk = number / BSMI_ROW_AND_COLUMN_CHUNK,
+                   band = chunk / (HEIGHT * o.across), rest = chunk - band * HEIGHT * o.across;
+    return { ((band * HEIGHT + rest % HEIGHT) * BSMI_ROW_AND_COLUMN_CHUNK + number % BSMI_ROW_AND_COLUMN_CHUNK)
+                 * BSMI_ROW_AND_COLUMN_ROWS,
+             rest / HEIGHT * BSMI_ROW_AND_COLUMN_COLUMNS };
 }
 
 /* Of a line in its region: 1 << this bytes. */
 __device__ static inline uint32_t width_shift(const bsmi_device_matrix &m)
 {
-    return 31 - __clz((int)bsmi_both_width(m.layout.columns));
+    return 31 - __clz((int)bsmi_row_and_column_width(m.layout.columns));
 }
 
 /* line, block: the tile's first.  Its number in the region is that of its first block there / PER_LINE, and it has
@@ -113,7 +117,7 @@ __device__ static inline unsigned char *scales_of_tile(const bsmi_device_matrix 
 
 /* By one thread. */
 template <uint32_t LENGTH>
-__device__ static inline void find_places(const bsmi_both_parameters &p, both_tile at, powers_places *places)
+__device__ static inline void find_places(const bsmi_row_and_column_parameters &p, both_tile at, powers_places *places)
 {
     const bsmi_device_matrix &rows = p.rows.destination, &columns = p.columns.destination;
     places->source = source_of_tile(p.rows.source, at);
@@ -160,7 +164,7 @@ __device__ static inline void quantize_again(const bsmi_quantize_parameters &p, 
 
 /* units: of rows, and of columns in bits 4 to 7. */
 template <uint32_t LENGTH>
-__device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, both_tile at, uint32_t units,
+__device__ __noinline__ static void quantize_odd(const bsmi_row_and_column_parameters &p, both_tile at, uint32_t units,
                                                  powers_stage &stage)
 {
     __syncwarp();                         /* what is written again was written by two lanes */
@@ -193,13 +197,13 @@ __device__ static inline void store_stage(const bsmi_device_matrix &m, unsigned 
 
 /* By one thread for each destination.  read_early: a tensor scale, which nothing in front of this kernel computes. */
 __device__ static inline float read_early(const bsmi_quantize_parameters &, const powers_job *) { return 1; }
-__device__ static inline void make_jobs(const bsmi_both_parameters &p, float, float, powers_job *jobs)
+__device__ static inline void make_jobs(const bsmi_row_and_column_parameters &p, float, float, powers_job *jobs)
 {
     if (threadIdx.x % 32 == 0 && threadIdx.x < 64)
         make_powers_job(threadIdx.x == 0 ? p.rows : p.columns, &jobs[threadIdx.x / 32]);
 }
 
-template <class JOB> __device__ static inline void quantize_chunks(const bsmi_both_parameters &p)
+template <class JOB> __device__ static inline void quantize_chunks(const bsmi_row_and_column_parameters &p)
 {
     __shared__ __align__(128) uint4 tiles[2][TILE_OCTETS];
     __shared__ JOB jobs[2];
@@ -213,11 +217,13 @@ template <class JOB> __device__ static inline void quantize_chunks(const bsmi_bo
     if (has_turn(order, 0)) copy_tile(s, shared_address(tiles[0]), source_of_tile(s, first));
     cp_async_commit_group();
     if (has_turn(order, 1))
-        copy_tile(s, shared_address(tiles[1]), source_of_tile(s, { first.row + BSMI_BOTH_ROWS, first.column }));
+        copy_tile(s, shared_address(tiles[1]),
+                  source_of_tile(s, { first.row + BSMI_ROW_AND_COLUMN_ROWS, first.column }));
     cp_async_commit_group();
     make_jobs(p, t_of_rows, t_of_columns, jobs);
     if (lane == 0 && warp >= 2)
-        find_places<JOB::LENGTH>(p, { first.row + (warp - 2) * BSMI_BOTH_ROWS, first.column }, &places[warp - 2]);
+        find_places<JOB::LENGTH>(p, { first.row + (warp - 2) * BSMI_ROW_AND_COLUMN_ROWS, first.column },
+                                 &places[warp - 2]);
     ptx_griddepcontrol_wait();
     for (uint32_t turn = 0; has_turn(order, turn); turn++) {
         if (turn == 0) cp_async_wait_group<1>();
@@ -241,8 +247,8 @@ template <class JOB> __device__ static inline void quantize_chunks(const bsmi_bo
     griddepcontrol_launch_dependents();
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4)
-    bsmi_quantize_both_powers(const __grid_constant__ bsmi_both_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_ROW_AND_COLUMN_THREADS, 4)
+    bsmi_quantize_row_and_column_powers(const __grid_constant__ bsmi_row_and_column_parameters p)
 {
     quantize_chunks<powers_job>(p);
 }
@@ -254,10 +260,12 @@ enum { MOST_PIECES = 8 };                 /* of a line */
 template <int which, uint32_t LENGTH>
 __device__ static inline void order_regions(const bsmi_device_matrix &m, uint32_t number, unsigned char *bytes)
 {
-    constexpr uint32_t UNIT = PER_LINE<which, LENGTH>, HEIGHT = BSMI_BOTH_COLUMNS, APART = LINES<which> * 16 + 16;
+    constexpr uint32_t UNIT = PER_LINE<which, LENGTH>, HEIGHT = BSMI_ROW_AND_COLUMN_COLUMNS,
+                       APART = LINES<which> * 16 + 16;
     const uint32_t shift = width_shift(m) - 4, pieces = 1u << shift, across = (uint32_t)m.layout.columns >> shift >> 4,
                    pitch = (uint32_t)m.layout.pitch;
-    const uint32_t piece = threadIdx.x & pieces - 1, line = threadIdx.x >> shift, lines = BSMI_BOTH_THREADS >> shift;
+    const uint32_t piece = threadIdx.x & pieces - 1, line = threadIdx.x >> shift,
+                   lines = BSMI_ROW_AND_COLUMN_THREADS >> shift;
     unsigned char *first =
         m.scales + ((uint64_t)(number / across * HEIGHT + line) * pitch + (number % across * pieces + piece) * 16);
     const uint64_t further = (uint64_t)lines * pitch;
@@ -267,7 +275,7 @@ __device__ static inline void order_regions(const bsmi_device_matrix &m, uint32_
         if (i < pieces) loaded[i] = ptx_load_16(first + i * further);
 #pragma unroll
     for (uint32_t i = 0; i < MOST_PIECES; i++) {
-        const uint32_t at = i * BSMI_BOTH_THREADS + threadIdx.x;
+        const uint32_t at = i * BSMI_ROW_AND_COLUMN_THREADS + threadIdx.x;
         if (i < pieces) *(uint4 *)(bytes + at * 16 + at / LINES<which> * 16) = loaded[i];
     }
     __syncthreads();
@@ -289,12 +297,12 @@ __device__ static inline void order_regions(const bsmi_device_matrix &m, uint32_
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS)
-    bsmi_order_scales(const __grid_constant__ bsmi_both_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_ROW_AND_COLUMN_THREADS)
+    bsmi_order_scales(const __grid_constant__ bsmi_row_and_column_parameters p)
 {
-    __shared__ __align__(16) unsigned char bytes[MOST_PIECES * (BSMI_BOTH_THREADS * 16 + 32)];
+    __shared__ __align__(16) unsigned char bytes[MOST_PIECES * (BSMI_ROW_AND_COLUMN_THREADS * 16 + 32)];
     const bsmi_device_matrix &rows = p.rows.destination, &columns = p.columns.destination;
-    const uint32_t of_rows = (uint32_t)bsmi_both_regions(&rows.layout);
+    const uint32_t of_rows = (uint32_t)bsmi_row_and_column_regions(&rows.layout);
     ptx_griddepcontrol_wait();
     const bool sixteen = rows.block == 16;
     if (blockIdx.x < of_rows)

@@ -1,11 +1,11 @@
-/* Kernel bsmi_quantize_both_quotients: both_powers.cuh for NVFP4 with a tensor scale t in memory, or none.
+/* Kernel bsmi_quantize_row_and_column_quotients: both_powers.cuh for NVFP4 with a tensor scale t in memory, or none.
  *
  * What a CTA does first is short: all of it is in fp32, and a thread makes a factor of each table.
  * Factors are off by less than 2^-22 + 2^-24 of themselves, and quotients by 2^-24 more.  So what fast_bf16.cuh moves
  * by 4 last places is moved by 8 here, 2^-21 to 2^-20, which is less than the 2^-18 that tell close numbers from
  * others. */
-#ifndef BSMI_BOTH_QUOTIENTS_CUH
-#define BSMI_BOTH_QUOTIENTS_CUH
+#ifndef BSMI_ROW_AND_COLUMN_QUOTIENTS_CUH
+#define BSMI_ROW_AND_COLUMN_QUOTIENTS_CUH
 
 #include "row_and_column_powers.cuh"
 #include "cuda/ptx/narrow.cuh"
@@ -68,7 +68,7 @@ __device__ static inline float read_early(const bsmi_quantize_parameters &p, con
     return given_tensor_scale(p.destination);
 }
 
-__device__ static inline void make_jobs(const bsmi_both_parameters &p, float t_of_rows, float t_of_columns,
+__device__ static inline void make_jobs(const bsmi_row_and_column_parameters &p, float t_of_rows, float t_of_columns,
                                         quotients_job *jobs)
 {
     make_quotients_job(p.rows, t_of_rows, &jobs[0]), make_quotients_job(p.columns, t_of_columns, &jobs[1]);
@@ -86,8 +86,8 @@ __device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 5)
-    bsmi_quantize_both_quotients(const __grid_constant__ bsmi_both_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_ROW_AND_COLUMN_THREADS, 5)
+    bsmi_quantize_row_and_column_quotients(const __grid_constant__ bsmi_row_and_column_parameters p)
 {
     quantize_chunks<quotients_job>(p);
 }

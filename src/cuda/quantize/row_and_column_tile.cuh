@@ -10,8 +10,8 @@
  *
  * Rare blocks (NaN, infinity, scales at the ends of e8m0) are told by the extremes of magnitudes that a lane has seen
  * in a tile; it does all of its blocks there again, the exact path. */
-#ifndef BSMI_BOTH_TILE_CUH
-#define BSMI_BOTH_TILE_CUH
+#ifndef BSMI_ROW_AND_COLUMN_TILE_CUH
+#define BSMI_ROW_AND_COLUMN_TILE_CUH
 
 #include "cuda/params/row_and_column.h"
 #include "exact_blocks.cuh"
@@ -20,15 +20,17 @@
 
 /* BAND: tiles above one another that are done before those beside them; what is written of a row of the transpose goes
  * to memory together. */
-enum { ROW_OCTETS = BSMI_BOTH_COLUMNS / 8, TILE_OCTETS = BSMI_BOTH_ROWS * ROW_OCTETS, BAND = 16, UNITS = 4 };
+enum { ROW_OCTETS = BSMI_ROW_AND_COLUMN_COLUMNS / 8, TILE_OCTETS = BSMI_ROW_AND_COLUMN_ROWS * ROW_OCTETS, BAND = 16,
+       UNITS = 4 };
 
 /* NVFP4 whose tensor scale has so few bits that a quotient may be the middle of two codes, but is no power of two. */
 constexpr int NVFP4_SHORT = BF16_NVFP4 + 1;
 
 template <int path> constexpr bool has_bytes = path == BF16_E4M3 || path == BF16_E5M2;
 template <int path> constexpr bool has_sixteen = path == BF16_NVFP4 || path == BF16_NVFP4_POWER || path == NVFP4_SHORT;
-static_assert(BSMI_BOTH_THREADS == BSMI_QUANTIZE_THREADS, "make_factors is for so many threads");
-static_assert(BSMI_BOTH_THREADS == 128 && BSMI_BOTH_ROWS == 64 && BSMI_BOTH_COLUMNS == 128,
+static_assert(BSMI_ROW_AND_COLUMN_THREADS == BSMI_QUANTIZE_THREADS, "make_factors is for so many threads");
+static_assert(BSMI_ROW_AND_COLUMN_THREADS == 128 && BSMI_ROW_AND_COLUMN_ROWS == 64
+                  && BSMI_ROW_AND_COLUMN_COLUMNS == 128,
               "a lane has four units along rows and four along columns");
 
 /* E2M1 whose numbers may be larger than 6 scales. */
@@ -284,7 +286,7 @@ __device__ static inline void copy_tile(const bsmi_device_reals &s, uint32_t til
     const unsigned char *from = first + (row * s.row_stride * 2 + octet * 16);
     const uint32_t to = tile + 16 * place_in_tile(row, octet);
 #pragma unroll
-    for (uint32_t i = 0; i < BSMI_BOTH_ROWS / 8; i++)
+    for (uint32_t i = 0; i < BSMI_ROW_AND_COLUMN_ROWS / 8; i++)
         cp_async_16(to + i * 2 * ROW_OCTETS * 16, from + i * 4 * s.row_stride, 16);
 }
 

@@ -53,32 +53,32 @@ __device__ static inline bool copy_four_rows(const bsmi_plain_scales &p, int32_t
 }
 
 /* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general path.  True if one
- * is left out. */
+ * is a fallback row. */
 template <bool words>
 __device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
                                           int32_t cta, int32_t ctas)
 {
     constexpr int32_t WARPS = BSMI_DECODE_PLAIN_THREADS / 32;
     const int32_t lane = (int32_t)threadIdx.x % 32, end = (p.rows + 127) / 128 * 32;
-    bool left_out = false;
+    bool fallback = false;
     for (int32_t four = cta * WARPS + (int32_t)threadIdx.x / 32; four < end; four += ctas * WARPS) {
         const int32_t row = four / 32 * 128 + four % 32;
         const bool outside = copy_four_rows<words>(p, row, p.to + four / 32 * p.band_bytes + four % 32 * 16);
         if (p.exponents == nullptr) continue;
-        if (__any_sync(0xffffffff, outside)) left_out |= bring_fours<true>(general, four, four + 1, 1);
+        if (__any_sync(0xffffffff, outside)) fallback |= bring_fours<true>(general, four, four + 1, 1);
         else if (lane < 4 && row + 32 * lane < p.rows) p.exponents[row + 32 * lane] = 0;
     }
-    return left_out;
+    return fallback;
 }
 
 /* The CTA's part of kernel bsmi_decode_plain. */
 __device__ static inline void bring_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
                                                  int32_t cta, int32_t ctas)
 {
-    bool left_out = p.words != 0 ? bring_plain<true>(p, general, cta, ctas) : bring_plain<false>(p, general, cta, ctas);
+    bool fallback = p.words != 0 ? bring_plain<true>(p, general, cta, ctas) : bring_plain<false>(p, general, cta, ctas);
     if (p.exponents == nullptr) return;
-    left_out = __syncthreads_or(left_out) != 0;
-    if (threadIdx.x == 0) p.left_out[cta] = left_out;
+    fallback = __syncthreads_or(fallback) != 0;
+    if (threadIdx.x == 0) p.fallback[cta] = fallback;
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* Scales of rows whose codes a GEMM kernel decodes itself: brought to the layout that it reads, less the exponents of
  * their rows.
  *
- * What exponents are for, and which rows are left out, decode.cu says: the two give every row the same exponent.  Codes
- * are read only where a scale lies outside the range that needs no exponent: whether a block of zeros has it is what
- * matters then.
+ * What exponents are for, and which rows are fallback rows, decode.cu says: the two give every row the same exponent.
+ * Codes are read only where a scale lies outside the range that needs no exponent: whether a block of zeros has it is
+ * what matters then.
  *
  * A warp takes four rows, 32 apart, whose scales of four columns are 16 neighbouring bytes of the layout 128x4.  They
  * are read once and written as if the rows' exponents were 0; a row where that is wrong, which is rare, is written
@@ -98,7 +98,7 @@ __device__ static inline bool any_outside(const bsmi_device_matrix &m, const sca
     return outside;
 }
 
-/* The exponent of a row that holds numbers outside the middle of the range, or BSMI_ROW_LEFT_OUT. */
+/* The exponent of a row that holds numbers outside the middle of the range, or BSMI_ROW_FALLBACK. */
 __device__ static int far_exponent(const bsmi_row_scales_parameters &p, const scale_row &row, const scale_part &columns,
                                    int64_t count)
 {
@@ -173,7 +173,7 @@ __device__ static int write_rows_again(const bsmi_row_scales_parameters &p, cons
     return mine;
 }
 
-/* Fours of rows from `first` on, each `step`-th, in any layout.  True if a row of this thread is left out. */
+/* Fours of rows from `first` on, each `step`-th, in any layout.  True if a row of this thread is a fallback row. */
 template <bool e8m0>
 __device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters &p, int64_t first, int64_t end,
                                                 int64_t step)
@@ -183,7 +183,7 @@ __device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters
     const scale_bounds bounds = scale_bounds_of(m.element);
     const int64_t count = (m.columns + m.block - 1) / m.block, bands = (m.rows + 127) / 128;
     const int lane = (int)threadIdx.x % 32;
-    bool left_out = false;
+    bool fallback = false;
     for (int64_t four = first; four < end; four += step) {
         const int64_t matrix = m.batch == 1 ? 0 : four / (bands * 32), band = four / 32 - matrix * bands,
                       row = band * 128 + four % 32;
@@ -196,10 +196,10 @@ __device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters
         if (!e8m0) continue;
         again = __reduce_or_sync(0xffffffff, again);
         const int exponent = again == 0 ? 0 : write_rows_again(p, places, matrix, row, count, to, again);
-        left_out |= exponent == BSMI_ROW_LEFT_OUT;
+        fallback |= exponent == BSMI_ROW_FALLBACK;
         if (lane < 4 && row + 32 * lane < m.rows) p.exponents[matrix * m.rows + row + 32 * lane] = exponent;
     }
-    return left_out;
+    return fallback;
 }
 
 /* By one of `ctas` CTAs of BSMI_DECODE_THREADS threads: warps stride over four rows each. */
@@ -217,8 +217,8 @@ __device__ static inline void bring_scales(const bsmi_row_scales_parameters &p, 
         bring_rows<false>(p, cta, ctas);
         return;
     }
-    const bool left_out = __syncthreads_or(bring_rows<true>(p, cta, ctas)) != 0;
-    if (threadIdx.x == 0) p.left_out[cta] = left_out;
+    const bool fallback = __syncthreads_or(bring_rows<true>(p, cta, ctas)) != 0;
+    if (threadIdx.x == 0) p.fallback[cta] = fallback;
 }
 
 #endif

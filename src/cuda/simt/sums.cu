@@ -5,7 +5,7 @@
  * S) else: k ascending, S = fma(a sA, b sB, S)
  *
  * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every
- * product of two scaled elements is exact.  Rows and columns that were left out fill tiles, wherever they lie. */
+ * product of two scaled elements is exact.  Fallback rows and columns fill tiles, wherever they lie. */
 #include "cuda/scheduler/gemm_order.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "finish.cuh"
@@ -19,7 +19,7 @@ struct lines { int64_t rows[ROWS], columns[COLUMNS]; };
 
 struct tile {
     int64_t matrix;
-    bool skip_left_out_rows;              /* they are another tile's */
+    bool skip_fallback_rows;              /* they are another tile's */
 };
 
 __device__ static void store(const bsmi_sums_parameters &p, const tile &t, int64_t row, int64_t column, float sum)
@@ -39,8 +39,8 @@ __device__ __noinline__ static void compute(const bsmi_sums_parameters &p, tile 
                   a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
     const int run = run_of(p.a, p.b);
     bool mine = row >= 0 && column >= 0;
-    if (mine && t.skip_left_out_rows && p.epilogue.a_exponents != nullptr)
-        mine = p.epilogue.a_exponents[t.matrix * p.epilogue.a_exponent_step + row] != BSMI_ROW_LEFT_OUT;
+    if (mine && t.skip_fallback_rows && p.epilogue.a_exponents != nullptr)
+        mine = p.epilogue.a_exponents[t.matrix * p.epilogue.a_exponent_step + row] != BSMI_ROW_FALLBACK;
     float sum = 0;
     for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
         const int left = (int)min((int64_t)PANEL_DEPTH, p.k - k);
@@ -109,15 +109,15 @@ __device__ static void compute_all(const bsmi_sums_parameters &p, sums_memory &s
 
 /* Left out --------------------------------------------------------------------------------------------------------- */
 
-/* By the whole CTA: the next lines from *position to end - 1 that are left out, 16 at most; how many they are. */
-__device__ static int next_left_out(int64_t *lines, const int32_t *exponents, int64_t *position, int64_t end)
+/* By the whole CTA: the next lines from *position to end - 1 that are fallback, 16 at most; how many they are. */
+__device__ static int next_fallback(int64_t *lines, const int32_t *exponents, int64_t *position, int64_t end)
 {
     const int lane = (int)threadIdx.x & 31;
     __syncthreads();
     int64_t at = *position;
     int found = 0;
     while (found < ROWS && at < end) {
-        const bool out = at + lane < end && exponents[at + lane] == BSMI_ROW_LEFT_OUT;
+        const bool out = at + lane < end && exponents[at + lane] == BSMI_ROW_FALLBACK;
         const uint32_t all = __ballot_sync(0xffffffff, out);
         const int rank = found + __popc(all & ((1u << lane) - 1));
         const uint32_t rest = __ballot_sync(0xffffffff, out && rank >= ROWS);
@@ -136,7 +136,7 @@ __device__ static void compute_rows(const bsmi_sums_parameters &p, int64_t matri
                                     int64_t *item, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    while (next_left_out(s.l.rows, e.a_exponents + matrix * e.a_exponent_step, &begin, end) > 0)
+    while (next_fallback(s.l.rows, e.a_exponents + matrix * e.a_exponent_step, &begin, end) > 0)
         for (int64_t column = 0; column < e.n; column += COLUMNS, ++*item) {
             if (*item % gridDim.x != blockIdx.x) continue;
             take_lines(s.l.columns, column, e.n);
@@ -149,7 +149,7 @@ __device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t ma
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     int64_t column = 0;
-    while (next_left_out(s.l.columns, e.b_exponents + matrix * e.b_exponent_step, &column, e.n) > 0)
+    while (next_fallback(s.l.columns, e.b_exponents + matrix * e.b_exponent_step, &column, e.n) > 0)
         for (int64_t row = begin; row < end; row += ROWS, ++*item) {
             if (*item % gridDim.x != blockIdx.x) continue;
             take_lines(s.l.rows, row, end);
@@ -158,7 +158,7 @@ __device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t ma
 }
 
 /* Of this thread's part of the flags, which are on their way together. */
-__device__ static inline bool any_flag(const bsmi_left_out &l)
+__device__ static inline bool any_flag(const bsmi_fallback &l)
 {
     enum { AT_ONCE = 8 };
     uint32_t any = 0;
@@ -178,10 +178,10 @@ __device__ static inline bool any_flag(const bsmi_left_out &l)
 
 /* Flags are read before the GEMM kernel in front has ended: it waited for the kernel that wrote them before it let this
  * one begin. */
-__device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memory &s)
+__device__ static void compute_fallback(const bsmi_sums_parameters &p, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    const bool of_rows = any_flag(p.a_left_out), of_columns = any_flag(p.b_left_out);
+    const bool of_rows = any_flag(p.a_fallback), of_columns = any_flag(p.b_fallback);
     const bool rows = __syncthreads_or(of_rows) != 0, columns = __syncthreads_or(of_columns) != 0;
     int64_t item = 0;
     ptx_griddepcontrol_wait();
@@ -199,8 +199,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS, 4)
     bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
 {
     __shared__ sums_memory s;
-    if (p.only_left_out) {
-        compute_left_out(p, s);
+    if (p.only_fallback) {
+        compute_fallback(p, s);
     } else {
         ptx_griddepcontrol_wait();
         compute_all(p, s);

@@ -16,7 +16,7 @@ __device__ static inline void load(uint32_t to, const bsmi_tensor_map &map, int3
     else cp_async_bulk_tensor_load<2>(to, &map, at, ptx_even_cta(full));
 }
 
-/* What the copy engine counts for one stage, in all CTAs. */
+/* What TMA counts for one stage, in all CTAs. */
 template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi_tensor_memory_parameters &p)
 {
     if (CONFIG::KIND == MMA_F16) return CONFIG::CTAS * (CONFIG::A_BYTES + CONFIG::B_BYTES);

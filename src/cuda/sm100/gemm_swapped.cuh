@@ -23,7 +23,7 @@ __device__ static inline gemm_column gemm_column_of(const bsmi_tensor_memory_par
     if (e.b_exponents != nullptr) c.exponent = e.b_exponents[tile.matrix * e.b_exponent_step + c.column];
     if (finish.column_factors) c.factor = factor_of(finish, e.alpha[c.column]);
     if (finish.column_biases) c.bias = load_bias(e, tile.matrix * e.bias_batch_pitch + c.column);
-    c.is_stored = c.exponent != BSMI_ROW_LEFT_OUT;
+    c.is_stored = c.exponent != BSMI_ROW_FALLBACK;
     return c;
 }
 
@@ -68,7 +68,7 @@ __device__ static inline uint32_t finish_column(const bsmi_tensor_memory_paramet
         const int32_t row = first_row + i;
         if (row < tile.row_begin || row >= tile.row_end) continue;
         const int32_t exponent = e.a_exponents == nullptr ? 0 : e.a_exponents[tile.matrix * e.a_exponent_step + row];
-        if (!c.is_stored || exponent == BSMI_ROW_LEFT_OUT) continue;
+        if (!c.is_stored || exponent == BSMI_ROW_FALLBACK) continue;
         if (p.direct) sums[i] = finish_sum(p, finish, c, tile, row, exponent, sums[i]);
         if (CONFIG::BLOCKS > 0 && p.direct && e.activation == BSM_ACT_RELU) sums[i] = relu(sums[i]);
         if (CONFIG::BLOCKS > 0 && p.direct && e.amax != nullptr) amax = raise_amax(amax, sums[i]);

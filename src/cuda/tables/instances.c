@@ -35,8 +35,9 @@
 #define FP8_REQUANTIZED(tile, ...) \
     { NAMES("fp8_requantized_", tile, "shared_memory_fp8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_FP8 },
 
-/* Fused dequantization: the ring of A's rows and B's dequantized ones, that of B's codes and their scales (so many pieces
- * of 512 bytes), three numbers for each row and column, and 320 bytes for each row that is on its way to D at one time. */
+/* Fused dequantization: the ring of A's rows and B's dequantized ones, that of B's codes and their scales (so many
+ * pieces of 512 bytes), three numbers for each row and column, and 320 bytes for each row that is on its way to D at
+ * one time. */
 #define FUSED(prefix, in_file, what, row_bytes, pieces, tile, rows, along_n, decoders, stages, code_stages) \
     { NAMES(#prefix "_", tile, in_file), .main_loop = BSMI_MAIN_LOOP_FUSED, .source = BSMI_SOURCE_SCALES_128X4, \
       .codes = what, TILE(rows, 64, 1, along_n), .threads = 128 * (2 + (decoders)), .sm_ctas = 1, \
@@ -44,25 +45,33 @@
       .shared_bytes = (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + \
                       (code_stages) * (64 * (row_bytes) + (pieces) * 512 + 16) + 12 * ((rows) + 64) + \
                       320 * ((rows) < 32 ? (rows) : 32) },
-#define MXFP4(...) FUSED(mxfp4, "decoding_nibbles", BSMI_CODES_MXFP4, 128, 2, __VA_ARGS__)
-#define NVFP4(...) FUSED(nvfp4, "decoding_nibbles", BSMI_CODES_NVFP4, 128, 4, __VA_ARGS__)
-#define BYTES(...) FUSED(bytes, "decoding_bytes", BSMI_CODES_BYTES, 128, 1, __VA_ARGS__)
-#define STREAM(...) FUSED(stream, "decoding_stream", BSMI_CODES_STREAM, 2 * BSMI_STREAM_BOX_BYTES, 1, __VA_ARGS__)
+#define MXFP4(...) FUSED(mxfp4, "fused_nibbles", BSMI_CODES_MXFP4, 128, 2, __VA_ARGS__)
+#define NVFP4(...) FUSED(nvfp4, "fused_nibbles", BSMI_CODES_NVFP4, 128, 4, __VA_ARGS__)
+#define BYTES(...) FUSED(bytes, "fused_bytes", BSMI_CODES_BYTES, 128, 1, __VA_ARGS__)
+#define STREAM(...) FUSED(stream, "fused_stream", BSMI_CODES_STREAM, 2 * BSMI_STREAM_BOX_BYTES, 1, __VA_ARGS__)
 
 /* Mixed input. */
 #define MIXED_INPUT(prefix, in_file, what, block, tile, from, how, rows, groups, ctas, stages, code_stages, columns) \
-    { NAMES(#prefix "_", tile, in_file #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .source = from, .codes = what, \
-      .schedule = how, .fallback = (from) == BSMI_SOURCE_SCALES_128X4 ? BSMI_FALLBACK_BY_SUMS : BSMI_FALLBACK_IN_KERNEL, \
-      TILE(rows, BSMI_MIXED_INPUT_COLUMNS(how, groups), 1, 1), .threads = BSMI_MIXED_INPUT_THREADS(groups), .sm_ctas = ctas, \
-      .shared_bytes = BSMI_MIXED_INPUT_SHARED_BYTES(block, from, how, rows, groups, ctas, stages, code_stages, columns), \
-      .most_columns = columns, .cost = BSMI_COST_##prefix##_##tile },
+    { NAMES(#prefix "_", tile, in_file #prefix), \
+      .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
+      .source = from, \
+      .codes = what, \
+      .schedule = how, \
+      .fallback = (from) == BSMI_SOURCE_SCALES_128X4 ? BSMI_FALLBACK_BY_SUMS : BSMI_FALLBACK_IN_KERNEL, \
+      TILE(rows, BSMI_MIXED_INPUT_COLUMNS(how, groups), 1, 1), \
+      .threads = BSMI_MIXED_INPUT_THREADS(groups), \
+      .sm_ctas = ctas, \
+      .shared_bytes = \
+          BSMI_MIXED_INPUT_SHARED_BYTES(block, from, how, rows, groups, ctas, stages, code_stages, columns), \
+      .most_columns = columns, \
+      .cost = BSMI_COST_##prefix##_##tile },
 #define STORED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define STORED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 #define PREPACKED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define PREPACKED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
-/* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
- * of D the rows of the instruction are B's: D^T = B A^T. */
+/* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without
+ * boxes of D the rows of the instruction are B's: D^T = B A^T. */
 #define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box) \
     { .name = "cuda_tcgen05_" #kind "_" #tile, .function = "bsmi_gemm_" #kind "_" #tile, \
       .file = "sm100/gemm_" #kind, \

@@ -25,7 +25,7 @@ static CUresult (*event_create)(CUevent *, unsigned), (*event_synchronize)(CUeve
     (*event_elapsed)(float *, CUevent, CUevent);
 static CUresult (*copy_device)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
 static CUfunction functions[BSMI_KERNEL_COUNT];
-static int multiprocessors;
+static int sm_count;
 static CUevent before, after;
 
 static void must(CUresult result, const char *what)
@@ -65,7 +65,7 @@ static void open_device(void)
     must(driver->cuDeviceGet(&device, 0), "cuDeviceGet");
     must(driver->cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
     must(driver->cuCtxPushCurrent(context), "cuCtxPushCurrent");
-    must(driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+    must(driver->cuDeviceGetAttribute(&sm_count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
          "cuDeviceGetAttribute");
     must(event_create(&before, 0), "cuEventCreate");
     must(event_create(&after, 0), "cuEventCreate");
@@ -164,7 +164,7 @@ static void report(const char *name, const struct work *w, int64_t bytes, int64_
         printf(" %lld CTAs %7.1f us %5.1f %%", (long long)pieces, time_of(w, (int)pieces),
                100 * copy / time_of(w, (int)pieces));
     for (size_t i = 0; i < sizeof per_multiprocessor / sizeof per_multiprocessor[0] && !asks; i++) {
-        const double time = time_of(w, (int)BSMI_MIN(pieces, (int64_t)multiprocessors * per_multiprocessor[i]));
+        const double time = time_of(w, (int)BSMI_MIN(pieces, (int64_t)sm_count * per_multiprocessor[i]));
         printf(" %d/SM %7.1f us %5.1f %%", per_multiprocessor[i], time, 100 * copy / time);
     }
     printf("\n");
@@ -273,9 +273,9 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
                                                                         .batch_pitch = rows * padded,
                                                                         .padded_columns = padded,
                                                                         .exponents = allocate(rows * 4),
-                                                                        .left_out = allocate(rows * 4) },
+                                                                        .fallback = allocate(rows * 4) },
                                                        .first_ctas = INT32_MAX };
-        if (!bsmi_cuda_decode_plainly(&d[i].decode, true, false, multiprocessors, &plain[i], ctas)) ctas[0] = 0;
+        if (!bsmi_cuda_decode_plainly(&d[i].decode, true, false, sm_count, &plain[i], ctas)) ctas[0] = 0;
         back[i] =
             (struct bsmi_dequantize_parameters){ coded[i].device,
                                                  reals(BSM_REAL_BF16, d[i].decode.operands[0].decoded, rows, columns) };
@@ -296,7 +296,7 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
                                      .parameters = (const unsigned char *)back,
                                      .size = sizeof back[0],
                                      .sets = sets };
-    for (int i = 0; i < sets; i++) call(&quantize, i, multiprocessors * 8);      /* the codes of what follows */
+    for (int i = 0; i < sets; i++) call(&quantize, i, sm_count * 8);      /* the codes of what follows */
     snprintf(name, sizeof name, "quantize %s -> %s%s %s", bsm_real_name((int)type), info->name, about,
              bsm_layout_name((int)layout));
     report(name, &quantize, source_bytes + coded[0].bytes, rows);
@@ -310,7 +310,7 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     }
     for (int i = 0; i < sets; i++) {
         release(q[i].source.data), release(d[i].decode.operands[0].decoded), release(d[i].decode.operands[0].exponents),
-            release(d[i].decode.operands[0].left_out);
+            release(d[i].decode.operands[0].fallback);
         coded_free(&coded[i]);
     }
 }
@@ -390,7 +390,7 @@ int main(int argc, char **argv)
     if (argc > 3) launches = atoi(argv[3]);
     if (argc > 4) wanted = argv[4];
     open_device();
-    printf("%lld x %lld; per cent of the speed of a device copy, by CTAs per multiprocessor\n", (long long)rows,
+    printf("%lld x %lld; per cent of the speed of a device copy, by CTAs per SM\n", (long long)rows,
            (long long)columns);
     quantize_decode_dequantize(BSM_MXFP8_E4M3, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXFP8_E4M3, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0, rows, columns);

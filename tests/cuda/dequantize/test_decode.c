@@ -35,7 +35,7 @@ static struct bsmi_decode_operand operand(struct test *t, const struct twin *twi
     };
     if (twin->resolved.scale != BSM_E8M0) return o;
     o.exponents = device_fill(t, 0xa5, (size_t)rows * sizeof *o.exponents, 0);
-    o.left_out = device_fill(t, 0xa5, MOST_CTAS * sizeof *o.left_out, 0);
+    o.fallback = device_fill(t, 0xa5, MOST_CTAS * sizeof *o.fallback, 0);
     return o;
 }
 
@@ -77,7 +77,7 @@ static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero
     device_read(t, d->numbers, operands[mine].decoded, bytes);
     if (m->scale != BSM_E8M0) return true;
     device_read(t, d->exponents, operands[mine].exponents, (size_t)rows * sizeof *d->exponents);
-    device_read(t, d->flags, operands[mine].left_out, (size_t)ctas * sizeof d->flags[0]);
+    device_read(t, d->flags, operands[mine].fallback, (size_t)ctas * sizeof d->flags[0]);
     return true;
 }
 
@@ -136,7 +136,7 @@ static void check_by(struct test *t, const char *what, const struct twin *twin, 
     struct decoded d = { .plainly = plainly };
     const struct bsmi_matrix *m = &twin->resolved;
     if (!run(t, twin, only_exponent_zero, company, &d)) return;
-    uint32_t left_out = 0;
+    uint32_t fallback = 0;
     for (int64_t b = 0; b < m->batch; b++)
         for (int64_t r = 0; r < m->rows; r++) {
             const int64_t number = b * m->rows + r;
@@ -147,10 +147,10 @@ static void check_by(struct test *t, const char *what, const struct twin *twin, 
                 exponent = (int)floor((least + most) / 2.0);
                 out = most - least > 80 || only_exponent_zero;
             }
-            left_out += out;
-            if (d.exponents[number] != (out ? BSMI_ROW_LEFT_OUT : exponent))
+            fallback += out;
+            if (d.exponents[number] != (out ? BSMI_ROW_FALLBACK : exponent))
                 FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, d.exponents[number],
-                     out ? BSMI_ROW_LEFT_OUT : exponent);
+                     out ? BSMI_ROW_FALLBACK : exponent);
             for (int64_t k = 0; k < m->columns; k++)
                 check_number(t, what, &d, row, k, out ? 0 : ldexp(value_of(twin, b, r, k), -exponent));
             for (int64_t k = m->columns; k < d.padded; k++)
@@ -164,7 +164,7 @@ static void check_by(struct test *t, const char *what, const struct twin *twin, 
         }
     uint32_t flags = 0, ctas = 0;         /* rows' CTAs, one each or fewer */
     for (int i = 0; i < MOST_CTAS; i++) flags += d.flags[i] != 0, ctas += d.flags[i];
-    if (m->scale == BSM_E8M0) CHECK(t, flags == ctas && (left_out > 0) == (flags > 0) && flags <= left_out);
+    if (m->scale == BSM_E8M0) CHECK(t, flags == ctas && (fallback > 0) == (flags > 0) && flags <= fallback);
     release(&d);
 }
 

@@ -32,7 +32,7 @@ struct gemm_rows {
     int element;                          /* BSM_BF16, BSM_FP16, BSM_FP32 */
     int64_t columns, rows, batch, pitch, batch_pitch;   /* pitches in elements */
 };
-/* false where the copy engine cannot serve it: address, pitches or columns are no multiples of 16 bytes (it clips rows
+/* false where TMA cannot serve it: address, pitches or columns are no multiples of 16 bytes (it clips rows
  * at such multiples, not at the last column). */
 bool gemm_map(const struct gemm_machine *machine, struct bsmi_tensor_map *map, const struct gemm_rows *rows,
               int box_columns, int box_rows, int swizzle_bytes);

@@ -80,7 +80,7 @@ static int32_t *make_exponents(struct test *t, const struct problem *q, int64_t 
     int32_t *exponents = zeroed((size_t)count * 4);
     for (int64_t i = 0; i < count; i++)
         exponents[i] = q->leaves_out && rnd_below(t, 9) == 0
-                           ? BSMI_ROW_LEFT_OUT
+                           ? BSMI_ROW_FALLBACK
                            : (int32_t)rnd_between(t, q->exponents.least, q->exponents.most);
     return exponents;
 }
@@ -175,7 +175,7 @@ static void define_element(const struct problem *q, struct operands *o, int64_t 
     float value = sum_of(q, o, o->a + a_row * o->a_pitch, o->b + b_row * o->b_pitch);
     if (q->exponents.least != 0) {
         const int32_t a = o->a_exponents[a_row], b = o->b_exponents[b_row];
-        if (a == BSMI_ROW_LEFT_OUT || b == BSMI_ROW_LEFT_OUT) return;
+        if (a == BSMI_ROW_FALLBACK || b == BSMI_ROW_FALLBACK) return;
         if (!q->stores_sums) value = (float)ldexp((double)value, bsmi_sum_exponent(a, b));
     }
     if (!q->stores_sums) value = finished(q, o, value, matrix, row, column);

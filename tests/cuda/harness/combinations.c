@@ -58,7 +58,7 @@ const char *combination_form_name(int form)
         "in registers",
         "panels",
         "integers",
-        "refolded",
+        "requantized",
     };
     static const char *const kinds[] = { "mxf8f6f4", "mxf4", "mxf4nvf4" };
     static char text[96];
@@ -84,7 +84,7 @@ static int form_of(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_op
 {
     const struct bsmi_gemm_instance *g = c->gemm < 0 ? NULL : &bsmi_gemm_instances[c->gemm];
     if (g == NULL) return FORM_SIMT;
-    if (o->form == BSMI_FORM_REQUANTIZED) return FORM_REFOLDED;
+    if (o->form == BSMI_FORM_REQUANTIZED) return FORM_REQUANTIZEED;
     if (bsmi_cuda_multiplies_codes(c))
         return FORM_CODES + ((int)g->operands - BSMI_OPERANDS_MXF8F6F4) * 8 + (o->form == BSMI_FORM_REPACKED) * 4 +
                (int)o->codes.scales;

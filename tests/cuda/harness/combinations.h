@@ -23,7 +23,7 @@ enum combination_form {
     FORM_REGISTERS,        /* decoded in registers, scales in any layout */
     FORM_PANELS,
     FORM_INTEGERS,
-    FORM_REFOLDED,
+    FORM_REQUANTIZEED,
     FORM_CODES, /* and what follows: times kinds, codes as they are or repacked, and kinds of scales */
     FORM_COUNT = FORM_CODES + 3 * 2 * 4
 };

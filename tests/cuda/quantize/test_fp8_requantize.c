@@ -1,5 +1,5 @@
-/* bsmi_refold against the definition in include/blockscale/matmul.h: every format, packing and layout, all codes, rows
- * of any scale. */
+/* bsmi_requantize_fp8 against the definition in include/blockscale/matmul.h: every format, packing and layout, all
+ * codes, rows of any scale. */
 #include "cuda/harness/device.h"
 
 #include "core/core.h"
@@ -20,12 +20,12 @@ static int fold_of(bsm_element element)
     }
 }
 
-struct refolded { unsigned char *codes; int32_t *exponents; int64_t row_bytes; };
+struct requantized { unsigned char *codes; int32_t *exponents; int64_t row_bytes; };
 
-static struct bsmi_refold_operand operand(struct test *t, const struct twin *twin, const struct refolded *x)
+static struct bsmi_requantize_fp8_operand operand(struct test *t, const struct twin *twin, const struct requantized *x)
 {
     const struct bsmi_matrix *m = &twin->resolved;
-    return (struct bsmi_refold_operand){
+    return (struct bsmi_requantize_fp8_operand){
         .source = twin->device, .codes = device_fill(t, 0xa5, (size_t)(m->batch * m->rows * x->row_bytes), 0),
         .row_bytes = x->row_bytes,
         .batch_bytes = m->rows * x->row_bytes,
@@ -34,13 +34,13 @@ static struct bsmi_refold_operand operand(struct test *t, const struct twin *twi
 }
 
 /* As the first operand or the second, the same matrix in the other place. */
-static bool run(struct test *t, const struct twin *twin, bool second, struct refolded *x)
+static bool run(struct test *t, const struct twin *twin, bool second, struct requantized *x)
 {
     const struct bsmi_matrix *m = &twin->resolved;
     x->row_bytes = bsmi_round_up(m->columns, 128) + 128;
-    const struct bsmi_refold_operand mine = operand(t, twin, x), beside = operand(t, twin, x);
-    const struct bsmi_refold_parameters p = { { second ? beside : mine, second ? mine : beside } };
-    if (!device_launch(t, "bsmi_refold", 2, BSMI_REFOLD_THREADS, &p)) return false;
+    const struct bsmi_requantize_fp8_operand mine = operand(t, twin, x), beside = operand(t, twin, x);
+    const struct bsmi_requantize_fp8_parameters p = { { second ? beside : mine, second ? mine : beside } };
+    if (!device_launch(t, "bsmi_requantize_fp8", 2, BSMI_REQUANTIZE_FP8_THREADS, &p)) return false;
     const size_t codes = (size_t)(m->batch * mine.batch_bytes), rows = (size_t)(m->batch * m->rows);
     x->codes = malloc(codes), x->exponents = malloc(rows * sizeof(int32_t));
     device_read(t, x->codes, mine.codes, codes);
@@ -77,7 +77,7 @@ static uint32_t refolded_code(const struct twin *twin, int64_t b, int64_t r, int
     return bsm_element_encode(BSM_E4M3, ldexp(element, scale - 127 - exponent), BSM_ROUND_NEAREST_EVEN, true, 0);
 }
 
-static void check_row(struct test *t, const char *what, const struct twin *twin, const struct refolded *x, int64_t b,
+static void check_row(struct test *t, const char *what, const struct twin *twin, const struct requantized *x, int64_t b,
                       int64_t r)
 {
     const struct bsmi_matrix *m = &twin->resolved;
@@ -103,7 +103,7 @@ static void check_row(struct test *t, const char *what, const struct twin *twin,
 
 static void check(struct test *t, const char *what, const struct twin *twin, bool second)
 {
-    struct refolded x;
+    struct requantized x;
     if (!run(t, twin, second, &x)) return;
     for (int64_t b = 0; b < twin->resolved.batch; b++)
         for (int64_t r = 0; r < twin->resolved.rows; r++) check_row(t, what, twin, &x, b, r);

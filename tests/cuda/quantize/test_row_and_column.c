@@ -1,5 +1,5 @@
-/* bsmi_quantize_both, and the kernels that leave scales in the order of tiles, against bsm_quantize_both: the same
- * bytes of both destinations. */
+/* bsmi_quantize_row_and_column, and the kernels that leave scales in the order of tiles, against bsm_quantize_both: the
+ * same bytes of both destinations. */
 #include "cuda/harness/device.h"
 
 #include "cuda/params/row_and_column.h"
@@ -65,7 +65,7 @@ static struct bsmi_quantize_parameters parameters_of(const struct twin *twin, st
 }
 
 /* The kernel for them that leaves scales in the order of tiles, or NULL. */
-static const char *kernel_in_front(const struct bsmi_both_parameters *p)
+static const char *kernel_in_front(const struct bsmi_row_and_column_parameters *p)
 {
     const struct bsmi_device_matrix *both[2] = { &p->rows.destination, &p->columns.destination };
     int powers = 0, quotients = 0;
@@ -74,22 +74,27 @@ static const char *kernel_in_front(const struct bsmi_both_parameters *p)
         powers += both[i]->scale == BSM_E8M0 && both[i]->element != BSM_E5M2;
         quotients += both[i]->scale == BSM_UE4M3 && p->rows.computed == NULL;
     }
-    if (p->rows.source.rows % BSMI_BOTH_POWERS != 0 || p->rows.source.columns % BSMI_BOTH_POWERS != 0) return NULL;
-    return powers == 2 ? "bsmi_quantize_both_powers" : quotients == 2 ? "bsmi_quantize_both_quotients" : NULL;
+    if (p->rows.source.rows % BSMI_ROW_AND_COLUMN_POWERS != 0
+        || p->rows.source.columns % BSMI_ROW_AND_COLUMN_POWERS != 0)
+        return NULL;
+    return powers == 2      ? "bsmi_quantize_row_and_column_powers"
+           : quotients == 2 ? "bsmi_quantize_row_and_column_quotients"
+                            : NULL;
 }
 
-static void launch_in_order(struct test *t, const char *kernel, const struct bsmi_both_parameters *p, int ctas)
+static void launch_in_order(struct test *t, const char *kernel, const struct bsmi_row_and_column_parameters *p,
+                            int ctas)
 {
-    const int64_t regions =
-        bsmi_both_regions(&p->rows.destination.layout) + bsmi_both_regions(&p->columns.destination.layout);
-    device_launch(t, kernel, ctas, BSMI_BOTH_THREADS, p);
-    device_launch(t, "bsmi_order_scales", (int)regions, BSMI_BOTH_THREADS, p);
+    const int64_t regions = bsmi_row_and_column_regions(&p->rows.destination.layout)
+                            + bsmi_row_and_column_regions(&p->columns.destination.layout);
+    device_launch(t, kernel, ctas, BSMI_ROW_AND_COLUMN_THREADS, p);
+    device_launch(t, "bsmi_order_scales", (int)regions, BSMI_ROW_AND_COLUMN_THREADS, p);
 }
 
 static void run(struct test *t, const struct twin *rows, const struct twin *columns, const struct source *s,
                 const bsm_quantize_options *o, int ctas)
 {
-    const struct bsmi_both_parameters p = { parameters_of(rows, s->device, o),
+    const struct bsmi_row_and_column_parameters p = { parameters_of(rows, s->device, o),
                                             parameters_of(columns, transposed(s->device), o) };
     const struct twin *twins[2] = { rows, columns };
     if (p.rows.computed != NULL) {
@@ -99,7 +104,7 @@ static void run(struct test *t, const struct twin *rows, const struct twin *colu
     }
     const char *in_front = kernel_in_front(&p);
     if (in_front != NULL) launch_in_order(t, in_front, &p, ctas);
-    else device_launch(t, "bsmi_quantize_both", ctas, BSMI_BOTH_THREADS, &p);
+    else device_launch(t, "bsmi_quantize_row_and_column", ctas, BSMI_ROW_AND_COLUMN_THREADS, &p);
     for (int i = 0; i < 2; i++) {
         const struct bsmi_clear_padding_parameters clear = { twins[i]->device.scales, twins[i]->device.layout, 1, 0 };
         device_launch(t, "bsmi_clear_padding", 1, BSMI_CONVERT_THREADS, &clear);

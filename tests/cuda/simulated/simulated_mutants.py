@@ -22,7 +22,7 @@ from fatbin import ptx_of
 PARTS = ["mutants"]
 # entry: fatbin, tests in the order in which they are tried: the quick ones first
 GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
-        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_fused_dequantization --only left_out_by_the_kernel"]
+        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_fused_dequantization --only fallback_by_the_kernel"]
 KERNELS = {
     "bsmi_decode": ("dequantize_decode", ["test_device_decode --only every_fast_path", "test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
@@ -35,10 +35,10 @@ KERNELS = {
                                           "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
     "bsmi_quantize_policies": ("quantize_policies", ["test_device_quantize --only policies"]),
-    "bsmi_quantize_both": ("quantize_row_and_column", ["test_device_row_and_column --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
+    "bsmi_quantize_row_and_column": ("quantize_row_and_column", ["test_device_row_and_column --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
                                                                                                            "tensor_scales_of_an_amax")]),
-    "bsmi_quantize_both_powers": ("quantize_row_and_column", ["test_device_row_and_column --only powers"]),
-    "bsmi_quantize_both_quotients": ("quantize_row_and_column", ["test_device_row_and_column --only quotients"]),
+    "bsmi_quantize_row_and_column_powers": ("quantize_row_and_column", ["test_device_row_and_column --only powers"]),
+    "bsmi_quantize_row_and_column_quotients": ("quantize_row_and_column", ["test_device_row_and_column --only quotients"]),
     "bsmi_order_scales": ("quantize_row_and_column", ["CUDASIM_SMS=4 test_device_row_and_column --only " + case for case in ("powers", "quotients")]),
     "bsmi_amax": ("quantize_quantize", ["test_gpu_contract --only quantizing_and_back"]),
     "bsmi_convert_scales": ("scales_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
@@ -71,13 +71,13 @@ DECODING = ["test_gpu_fused_dequantization --only " + case for case in ("every_f
                                                             "operands_of_every_kind", "wide_tiles")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
     for name in names_in("DECODING") + (names_in("DECODING_BYTES") if file == "bytes" else []):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_fused_{file}", DECODING)
 for name in names_in("GEMM_INTEGERS"):
     for rows in "int8", "int8_fallback":
         KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_shared_memory_int8", ["test_gpu_int8 --only " + case for case in (
             "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
 for name in names_in("STREAM"):
-    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_fused_dequantization --only streams", "test_gpu_fused_dequantization --only edges"])
+    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_fused_stream", ["test_gpu_fused_dequantization --only streams", "test_gpu_fused_dequantization --only edges"])
 for code in "mxfp4", "nvfp4":
     for name in names_in("MIXED_INPUT_SCALES_128X4"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_{code}", DECODING)
@@ -90,9 +90,9 @@ KERNELS["bsmi_prepack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxf
 for name in names_in("FAST"):
     KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fp8_requantized --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
-KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_fp8_requantize --only " + case for case in (
+KERNELS["bsmi_requantize_fp8"] = ("quantize_fp8_requantize", ["test_device_fp8_requantize --only " + case for case in (
     "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fp8_requantized --only whole_numbers_are_exact"])
-KERNELS["bsmi_integers"] = ("dequantize_int8_rows", ["CUDASIM_SMS=2 test_gpu_int8 --only " + case for case in ("which_rows_fit", "edges")])
+KERNELS["bsmi_int8_rows"] = ("dequantize_int8_rows", ["CUDASIM_SMS=2 test_gpu_int8 --only " + case for case in ("which_rows_fit", "edges")])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized, tables of columns, rows of groups behind whole tiles.  Settings stand before a test.
 BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
@@ -118,12 +118,12 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
+SPARED = ["sm90/kernels/fused_bytes", "sm90/kernels/fused_nibbles", "sm90/kernels/fused_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
           "sm90/kernels/mixed_input_mxfp4", "sm90/kernels/mixed_input_nvfp4", "sm90/kernels/mixed_input_prepacked_mxfp4", "sm90/kernels/mixed_input_prepacked_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
-WANTED = {"dequantize_decode": ["sm90_kernels_decoding_nibbles"],
-          "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"],
+WANTED = {"dequantize_decode": ["sm90_kernels_fused_nibbles"],
+          "dequantize_decode_plain": ["sm90_kernels_fused_nibbles", "sm90_kernels_fused_bytes", "sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"],
           "dequantize_int8_rows": ["sm90_kernels_shared_memory_int8"], "quantize_fp8_requantize": ["sm90_kernels_shared_memory_fp8"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
 both = ["sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"]

@@ -203,7 +203,7 @@ static int fold_of(bsm_element element)
 }
 
 /* The numbers that a row's are rounded to. */
-static double *refolded(const struct operand *o)
+static double *requantized(const struct operand *o)
 {
     const bsm_format_info *f = bsm_format_get((int)o->m.format);
     double *numbers = malloc((size_t)(o->m.rows * o->m.columns) * sizeof *numbers);
@@ -224,13 +224,13 @@ static double *refolded(const struct operand *o)
     return numbers;
 }
 
-/* The header's bound for each, and what is usual for all of them: a refolding that is wrong in some element, or a chain
- * of 13 bits along all of K, is further off. */
+/* The header's bound for each, and what is usual for all of them: a requantizing that is wrong in some element, or a
+ * chain of 13 bits along all of K, is further off. */
 static void check_bound(struct test *t, const struct contexts *c, bsm_format fa, bsm_format fb)
 {
     enum { M = 9, N = 40, K = 2568 };
     struct operand a = quantized(t, c, fa, M, K), b = quantized(t, c, fb, N, K);
-    double *new_a = refolded(&a), *new_b = refolded(&b), squares = 0;
+    double *new_a = requantized(&a), *new_b = requantized(&b), squares = 0;
     float *d = product(t, c, &a, &b, M);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
@@ -248,7 +248,7 @@ static void check_bound(struct test *t, const struct contexts *c, bsm_format fa,
         }
     const double usual = sqrt(squares / (M * N));
     if (!(usual < 0x1p-15 * 1.41))
-        FAIL(t, "%s x %s: %g of sum |a'b'| off what was refolded", bsm_format_get((int)fa)->name,
+        FAIL(t, "%s x %s: %g of sum |a'b'| off what was requantized", bsm_format_get((int)fa)->name,
              bsm_format_get((int)fb)->name, usual);
     free(d), free(new_a), free(new_b);
     operand_free(&a), operand_free(&b);
@@ -286,7 +286,7 @@ static void scales_of_any_size(struct test *t)
 /* By name only, and where it is meant for. */
 static void plans_say_so(struct test *t)
 {
-    static const struct { bsm_format a, b; bsm_compute compute; bool refolds; } cases[] = {
+    static const struct { bsm_format a, b; bsm_compute compute; bool requantizes; } cases[] = {
         { BSM_MXFP8_E4M3, BSM_MXFP4, BSM_COMPUTE_FAST, true }, { BSM_MXFP8_E4M3, BSM_MXFP4, BSM_COMPUTE_EXACT, false },
         { BSM_MXFP4, BSM_MXFP4, BSM_COMPUTE_FAST, false }, { BSM_MXFP8_E4M3, BSM_NVFP4, BSM_COMPUTE_FAST, false },
         { BSM_FORMAT_BF16, BSM_MXFP8_E4M3, BSM_COMPUTE_FAST, false },
@@ -302,7 +302,7 @@ static void plans_say_so(struct test *t)
         char text[1000];
         CHECK_OR_RETURN(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK);
         bsm_plan_describe(plan, text, sizeof text);
-        if ((strstr(text, "requantized to e4m3") != NULL) != cases[i].refolds) FAIL(t, "case %zu: %s", i, text);
+        if ((strstr(text, "requantized to e4m3") != NULL) != cases[i].requantizes) FAIL(t, "case %zu: %s", i, text);
         call.compute = cases[i].compute == BSM_COMPUTE_FAST ? BSM_COMPUTE_EXACT : BSM_COMPUTE_FAST;
         CHECK(t, bsm_plan_run(plan, &call, NULL, 0) == BSM_EINVAL);
         CHECK(t, strstr(bsm_last_error(), "compute") != NULL);

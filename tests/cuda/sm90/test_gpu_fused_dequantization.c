@@ -431,7 +431,7 @@ static void decoded_in_registers(struct test *t)
 
 /* Small kernels for bf16 rows compute what these leave out, behind large ones bsmi_sums does: rows of both warpgroups,
  * of batches and of groups, D as numbers and quantized. */
-static void left_out_by_the_kernel(struct test *t)
+static void fallback_by_the_kernel(struct test *t)
 {
     static const struct problem problems[] = {
         { .m = 130, .n = 140, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
@@ -571,7 +571,7 @@ int main(int argc, char **argv)
                                               TEST(scales_and_codes_of_any_size), TEST(operands_of_every_kind),
                                               TEST(epilogues), TEST(other_forms_are_refused),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles),
-                                              TEST(decoded_in_registers), TEST(streams), TEST(left_out_by_the_kernel),
+                                              TEST(decoded_in_registers), TEST(streams), TEST(fallback_by_the_kernel),
                                               TEST(exponents_far_apart) };
     return TEST_MAIN(argc, argv, cases);
 }

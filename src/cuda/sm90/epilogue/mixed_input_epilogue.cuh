@@ -1,29 +1,29 @@
-/* Finishing a tile of the mixed-input kernels: by way of decoding_epilogue.cuh, and then elements that bf16 cannot
+/* Finishing a tile of the mixed-input kernels: by way of transposed.cuh, and then elements that bf16 cannot
  * hold; with prepacked weights straight out of registers where a factor is all there is to it. */
 #pragma once
 
-#include "cuda/sm90/kernels/mixed_input_config.cuh"
-#include "decoding_epilogue.cuh"
+#include "cuda/sm90/mainloop/mixed_input_config.cuh"
+#include "transposed.cuh"
 #include "fallback_rows.cuh"
 
 /* Of an interleaved schedule, in which one warpgroup finishes at a time: there is one place for chunks. */
 template <class CONFIG>
-__device__ static inline decoded_tile interleaved_tile_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
-                                                          const consumer_thread &at, bool scaled)
+__device__ static inline transposed_tile
+interleaved_tile_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const consumer_thread &at, bool scaled)
 {
-    decoded_tile d = decoded_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
+    transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
     d.chunk -= at.group * 4 * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;
     return d;
 }
 
 /* Behind finishing, where sums went to D. */
 template <class CONFIG>
-__device__ static inline void compute_interleaved_left_out(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+__device__ static inline void compute_interleaved_fallback(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
                                                            const consumer_thread &at)
 {
     const uint32_t tables = tables_of<CONFIG>(at.shared, at.group);
-    static_assert(sizeof(left_out_memory) <= CONFIG::AT_FULL - CONFIG::AT_CHUNKS, "lies where sums went to D");
-    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(at.shared + CONFIG::AT_CHUNKS), CONFIG::ROWS,
+    static_assert(sizeof(fallback_memory) <= CONFIG::AT_FULL - CONFIG::AT_CHUNKS, "lies where sums went to D");
+    compute_fallback(p, tile, (fallback_memory *)__cvta_shared_to_generic(at.shared + CONFIG::AT_CHUNKS), CONFIG::ROWS,
                      64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
 
@@ -45,10 +45,10 @@ __device__ static inline bool fill_all_tables(const bsmi_mixed_input_parameters 
 template <class CONFIG>
 __device__ static inline void finish_stored_tile(const bsmi_mixed_input_parameters &p, const gemm_finish &finish,
                                                  const gemm_tile &tile, const consumer_thread &at, bool scaled,
-                                                 const decoded_sums<CONFIG> &sums)
+                                                 const transposed_sums<CONFIG> &sums)
 {
-    finish_decoded_tile<CONFIG>(p, finish, tile, interleaved_tile_of<CONFIG>(p, tile, at, scaled), sums);
-    if (scaled) compute_interleaved_left_out<CONFIG>(p, tile, at);
+    finish_transposed_tile<CONFIG>(p, finish, tile, interleaved_tile_of<CONFIG>(p, tile, at, scaled), sums);
+    if (scaled) compute_interleaved_fallback<CONFIG>(p, tile, at);
 }
 
 /* Prepacked weights ------------------------------------------------------------------------------------------------ */
@@ -126,7 +126,7 @@ __device__ static inline void store_plainly(const bsmi_mixed_input_parameters &p
 template <class CONFIG>
 __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_parameters &p, prepacked_finish f,
                                                     const gemm_tile &tile, const consumer_thread &at,
-                                                    const decoded_sums<CONFIG> &sums)
+                                                    const transposed_sums<CONFIG> &sums)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     if (f.plain) {
@@ -140,5 +140,5 @@ __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_param
     finish_columns<CONFIG>(p, gemm_finish_of(p), tile, interleaved_tile_of<CONFIG>(p, tile, at, f.scaled), sums);
     if (!f.scaled) return;
     barrier_sync(1 + at.group, 128);         /* sums have gone to D from there */
-    compute_interleaved_left_out<CONFIG>(p, tile, at);
+    compute_interleaved_fallback<CONFIG>(p, tile, at);
 }

@@ -2,7 +2,8 @@
 #ifndef BSMI_SM90_FUSED_DEQUANTIZATION_INSTANCES_H
 #define BSMI_SM90_FUSED_DEQUANTIZATION_INSTANCES_H
 
-/* The decoding kernels, each for several kinds of codes: the kernel is bsmi_gemm_CODES_TILE, for a person cuda_wgmma_CODES_TILE.
+/* The decoding kernels, each for several kinds of codes: the kernel is bsmi_gemm_CODES_TILE, for a person
+ * cuda_wgmma_CODES_TILE.
  *
  *   rows             of D that a CTA makes, the columns of wgmma: as few as the product has; of columns it makes 64
  *   cluster_columns  CTAs along N, which share A's tiles

@@ -71,7 +71,7 @@ __device__ static int32_t exponent_of_row(const bsmi_prepack_parameters &p, cons
     }
     least = __reduce_min_sync(0xffffffff, least), most = __reduce_max_sync(0xffffffff, most);
     outside = __any_sync(0xffffffff, outside);
-    if (__any_sync(0xffffffff, nan)) return BSMI_ROW_LEFT_OUT;
+    if (__any_sync(0xffffffff, nan)) return BSMI_ROW_FALLBACK;
     return outside ? exponent_of_range(BSM_E2M1, least, most, p.only_exponent_zero) : 0;
 }
 
@@ -98,7 +98,7 @@ __device__ static inline uint2 prepacked_codes(const bsmi_prepack_parameters &p,
 __device__ static inline int32_t prepacked_scale(const prepack_source &s, int32_t row, int32_t exponent, int32_t column)
 {
     const bool micro = s.block == 16;
-    if (row >= s.rows || column >= s.scale_columns || exponent == BSMI_ROW_LEFT_OUT) return micro ? 0x38 : 127;
+    if (row >= s.rows || column >= s.scale_columns || exponent == BSMI_ROW_FALLBACK) return micro ? 0x38 : 127;
     const int32_t code = (int32_t)scale_code(s, row, column);
     return micro ? code & 0x7f : min(max(code - exponent, PREPACKED_LEAST_SCALE), PREPACKED_MOST_SCALE);
 }
@@ -161,8 +161,8 @@ __device__ static void prepack_slice(const bsmi_prepack_parameters &p, const pre
 #pragma unroll 1
     for (int step = 0; step < BSMI_PREPACKED_STEPS; step++) {
         const int64_t at = slice * (BSMI_PREPACKED_COLUMNS / 2) + step * 32 + lane % 4;
-        const uint2 first = prepacked_codes(p, s, row, of_rows[0] == BSMI_ROW_LEFT_OUT, at),
-                    second = prepacked_codes(p, s, row + 1, of_rows[1] == BSMI_ROW_LEFT_OUT, at);
+        const uint2 first = prepacked_codes(p, s, row, of_rows[0] == BSMI_ROW_FALLBACK, at),
+                    second = prepacked_codes(p, s, row + 1, of_rows[1] == BSMI_ROW_FALLBACK, at);
         ((uint4 *)to)[step * 128 + thread] = make_uint4(first.x, first.y, second.x, second.y);
     }
 }

@@ -2,7 +2,7 @@
  * finishes 64 columns of D. */
 #pragma once
 
-#include "cuda/sm90/epilogue/decoding_epilogue.cuh"
+#include "cuda/sm90/epilogue/transposed.cuh"
 #include "shared_memory_consumer.cuh"
 
 /* What a thread keeps from step to step: computing it again in each takes longer than the products of few rows. */
@@ -24,7 +24,7 @@ template <class CONFIG> __device__ static inline fused_operands fused_operands_o
 
 /* One step of K: four products of 16 columns. */
 template <class CONFIG>
-__device__ static inline void multiply_fused(decoded_sums<CONFIG> &sums, const fused_operands &o, uint32_t stage,
+__device__ static inline void multiply_fused(transposed_sums<CONFIG> &sums, const fused_operands &o, uint32_t stage,
                                              bool adds)
 {
     const uint64_t a = o.a + stage * (CONFIG::A_BYTES / 16), b = o.b + stage * (CONFIG::B_BYTES / 16);
@@ -41,7 +41,7 @@ __device__ static inline void multiply_fused(decoded_sums<CONFIG> &sums, const f
 
 /* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
 template <class CONFIG>
-__device__ static inline void sum_fused(decoded_sums<CONFIG> &sums, const fused_operands &o, gemm_ring<CONFIG> &ring,
+__device__ static inline void sum_fused(transposed_sums<CONFIG> &sums, const fused_operands &o, gemm_ring<CONFIG> &ring,
                                         int32_t steps)
 {
     uint32_t before = 0;
@@ -65,7 +65,7 @@ __device__ static inline void sum_fused(decoded_sums<CONFIG> &sums, const fused_
 template <class CONFIG>
 __device__ static inline void consume_fused(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
 {
-    decoded_sums<CONFIG> sums;
+    transposed_sums<CONFIG> sums;
     gemm_ring<CONFIG> ring = { 0, 0 };
     const fused_operands operands = fused_operands_of<CONFIG>(shared);
     const gemm_finish finish = gemm_finish_of(p);
@@ -73,6 +73,6 @@ __device__ static inline void consume_fused(const bsmi_gemm_parameters &p, uint3
     for_each_tile<CONFIG>(p, cta, [&](const gemm_tile &tile, bool) {
         const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, 0);
         sum_fused<CONFIG>(sums, operands, ring, steps);
-        finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled), sums);
+        finish_transposed_tile<CONFIG>(p, finish, tile, transposed_tile_of<CONFIG>(p, tile, shared, 0, scaled), sums);
     });
 }

@@ -4,7 +4,7 @@
  * A persistent grid of CTAs or clusters, with two rings.  Roles:
  *
  *   warpgroup 0       one thread loads rows of A, 64 columns a stage, another one codes and scales of B, 128 bytes of a
- *                     row a stage (pipeline/decoding_producer.cuh)
+ *                     row a stage (pipeline/fused_producer.cuh)
  *   warpgroup 1       multiplies, finishes and stores 64 columns of D (fused_consumer.cuh)
  *   DECODERS          warpgroups that dequantize codes to rows of bf16, in the stages that hold rows of A
  *                     (fused_dequantizer.cuh); they take steps of K in turn, so that a warp that waits for memory or
@@ -19,7 +19,7 @@
  * D. */
 #pragma once
 
-#include "cuda/sm90/pipeline/decoding_producer.cuh"
+#include "cuda/sm90/pipeline/fused_producer.cuh"
 #include "cuda/sm90/pipeline/persistent.cuh"
 #include "fused_consumer.cuh"
 #include "fused_dequantizer.cuh"
@@ -61,6 +61,6 @@ template <class CONFIG> struct fused_roles {
     extern "C" __global__ void __launch_bounds__(128 * (2 + decoders), 1) \
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_fused_parameters p) \
     { \
-        using CONFIG = decoding_config<codes_##codes, rows, cluster_columns, decoders, stages, code_stages>; \
+        using CONFIG = fused_config<codes_##codes, rows, cluster_columns, decoders, stages, code_stages>; \
         run_persistent<CONFIG, fused_roles<CONFIG>>(p, p); \
     }

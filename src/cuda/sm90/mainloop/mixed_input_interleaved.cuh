@@ -110,7 +110,7 @@ __device__ static inline void take_slice(const SLICES &slices, slice_place<CONFI
 template <class CONFIG, class SLICES>
 __device__ static inline void consume_slices(const bsmi_mixed_input_parameters &p, SLICES slices)
 {
-    decoded_sums<CONFIG> sums;
+    transposed_sums<CONFIG> sums;
     slice_place<CONFIG> place = { { slices.at.group, 0 }, { slices.at.group, 0 } };
     const int64_t tiles = gemm_tiles(p);
     const int32_t count = slices_of<CONFIG>(p);

@@ -110,9 +110,9 @@ template <class CONFIG>
 __device__ static inline void consume_one(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     constexpr uint32_t TABLES = CONFIG::AT_TABLES, EXPONENTS = TABLES + CONFIG::ROW_TABLE_BYTES;
-    static_assert(sizeof(left_out_memory) <= 64 * CONFIG::SCALE_PITCH && CONFIG::AT_SCALES % 8 == 0,
+    static_assert(sizeof(fallback_memory) <= 64 * CONFIG::SCALE_PITCH && CONFIG::AT_SCALES % 8 == 0,
                   "lies where scales were");
-    decoded_sums<CONFIG> sums;
+    transposed_sums<CONFIG> sums;
     one_warpgroup<CONFIG> at = one_warpgroup_of<CONFIG>(shared);
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = paired_steps(p);
@@ -128,11 +128,11 @@ __device__ static inline void consume_one(const bsmi_mixed_input_parameters &p, 
             end_scales<CONFIG>(p, tile, scales, shared + EXPONENTS + threadIdx.x / 32 * 64, steps);
         if (barrier_or(1, 128, found.special)) sum_steps<CONFIG, true>(sums[0], at, steps);
         else sum_steps<CONFIG, false>(sums[0], at, steps);
-        finish_decoded_tile<CONFIG>(p, finish, tile,
-                                    decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
+        finish_transposed_tile<CONFIG>(p, finish, tile,
+                                    transposed_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
         if ((!CONFIG::CODES::MICRO || p.epilogue.a_exponents != nullptr)
             && barrier_or(1, 128, scaled || found.exponents))
-            compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(shared + CONFIG::AT_SCALES),
+            compute_fallback(p, tile, (fallback_memory *)__cvta_shared_to_generic(shared + CONFIG::AT_SCALES),
                              CONFIG::ROWS, 64, shared + TABLES, shared + EXPONENTS, 1);
     }
 }

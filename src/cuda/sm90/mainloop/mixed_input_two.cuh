@@ -9,9 +9,9 @@
  * piece a stage, less the exponents of rows; a sum of K may have several segments. */
 #pragma once
 
-#include "cuda/sm90/epilogue/decoding_epilogue.cuh"
+#include "cuda/sm90/epilogue/transposed.cuh"
 #include "cuda/sm90/operand/e2m1_registers.cuh"
-#include "cuda/sm90/pipeline/decoding_producer.cuh"
+#include "cuda/sm90/pipeline/fused_producer.cuh"
 #include "mixed_input_multiply.cuh"
 
 /* What a thread keeps from step to step. */
@@ -188,7 +188,7 @@ __device__ static inline void sum_steps(const bsmi_gemm_parameters &p, tile_sums
 template <class CONFIG>
 __device__ static inline void consume_two(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t group)
 {
-    decoded_sums<CONFIG> sums;
+    transposed_sums<CONFIG> sums;
     two_warpgroups<CONFIG> at = two_warpgroups_of<CONFIG>(shared, group);
     const gemm_finish finish = gemm_finish_of(p);
     const int64_t tiles = gemm_tiles(p);
@@ -198,7 +198,8 @@ __device__ static inline void consume_two(const bsmi_gemm_parameters &p, uint32_
         tile.column += (int32_t)group * 64;
         const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, group);
         sum_steps<CONFIG>(p, sums[0], at, steps);
-        finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, group, scaled), sums);
+        finish_transposed_tile<CONFIG>(p, finish, tile, transposed_tile_of<CONFIG>(p, tile, shared, group, scaled),
+                                       sums);
     }
     if (p.segment_count > BSMI_MOST_SEGMENTS) store_shared(shared, at.kept);      /* never, which ptxas does not know */
 }

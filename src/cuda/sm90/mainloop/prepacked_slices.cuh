@@ -56,7 +56,8 @@ template <class CONFIG> struct prepacked_slices {
     __device__ inline void after_first_slice(const PARAMETERS &, const gemm_tile &) {}
     __device__ inline void begin_next(const PARAMETERS &, const gemm_tile &, uint32_t, int32_t) const {}
 
-    __device__ inline void end_tile(const PARAMETERS &p, const gemm_tile &tile, const decoded_sums<CONFIG> &sums) const
+    __device__ inline void end_tile(const PARAMETERS &p, const gemm_tile &tile,
+                                    const transposed_sums<CONFIG> &sums) const
     {
         finish_prepacked_tile<CONFIG>(p, finish, tile, at, sums);
     }

@@ -156,15 +156,15 @@ template <class CONFIG>
 __device__ static inline void finish_fallback(const bsmi_shared_memory_parameters &p, gemm_tile tile, uint32_t group,
                                               const tile_exponents<CONFIG> &of, const gemm_boxes &boxes)
 {
-    const uint32_t thread = threadIdx.x % 128, rows = boxes.table + (uint32_t)sizeof(left_out_memory),
+    const uint32_t thread = threadIdx.x % 128, rows = boxes.table + (uint32_t)sizeof(fallback_memory),
                    columns = rows + 64 * 4;
     static_assert(CONFIG::BLOCKS == 1 && CONFIG::COLUMNS <= 128, "a thread knows a column and two rows");
-    static_assert(sizeof(left_out_memory) + 4 * (64 + CONFIG::COLUMNS) <= 8 * CONFIG::D_BOX && CONFIG::AT_D % 8 == 0,
+    static_assert(sizeof(fallback_memory) + 4 * (64 + CONFIG::COLUMNS) <= 8 * CONFIG::D_BOX && CONFIG::AT_D % 8 == 0,
                   "its memory");
     if (p.k == 0 || (p.epilogue.a_exponents == nullptr && p.epilogue.b_exponents == nullptr)) return;
     const int32_t column = of.own.columns[0], row = of.rows[0].rows[0], row_behind = of.rows[0].rows[1];
     if (!barrier_or(boxes.barrier, 128,
-                    column == BSMI_ROW_LEFT_OUT || row == BSMI_ROW_LEFT_OUT || row_behind == BSMI_ROW_LEFT_OUT))
+                    column == BSMI_ROW_FALLBACK || row == BSMI_ROW_FALLBACK || row_behind == BSMI_ROW_FALLBACK))
         return;
     boxes_are_read();
     barrier_sync(boxes.barrier, 128);
@@ -175,7 +175,7 @@ __device__ static inline void finish_fallback(const bsmi_shared_memory_parameter
     }
     barrier_sync(boxes.barrier, 128);
     tile.row += (int32_t)group * 64;
-    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(boxes.table), 64, CONFIG::COLUMNS, rows,
+    compute_fallback(p, tile, (fallback_memory *)__cvta_shared_to_generic(boxes.table), 64, CONFIG::COLUMNS, rows,
                      columns, boxes.barrier);
 }
 

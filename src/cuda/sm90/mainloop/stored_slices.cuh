@@ -98,7 +98,8 @@ template <class CONFIG> struct stored_slices {
         load_scales<CONFIG>(p, at.shared, next, n, slices * CONFIG::STEPS);
     }
 
-    __device__ inline void end_tile(const PARAMETERS &p, const gemm_tile &tile, const decoded_sums<CONFIG> &sums) const
+    __device__ inline void end_tile(const PARAMETERS &p, const gemm_tile &tile,
+                                    const transposed_sums<CONFIG> &sums) const
     {
         finish_stored_tile<CONFIG>(p, finish, tile, at, scaled, sums);
     }

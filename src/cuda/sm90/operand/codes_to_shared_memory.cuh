@@ -1,7 +1,7 @@
 /* From codes in shared memory to bf16 in shared memory: 32 columns of a row at a time. */
 #pragma once
 
-#include "cuda/sm90/kernels/decoding_config.cuh"
+#include "cuda/sm90/mainloop/fused_config.cuh"
 #include "elements.cuh"
 
 /* What a thread has read: 32 codes, and the scales of their blocks from the lowest byte on. */

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cuda/ptx/arithmetic.cuh"
-#include "cuda/sm90/kernels/mixed_input_config.cuh"
+#include "cuda/sm90/mainloop/mixed_input_config.cuh"
 
 /* Codes ------------------------------------------------------------------------------------------------------------ */
 

@@ -194,7 +194,7 @@ __device__ static int32_t settle_row(const bsmi_mixed_input_parameters &p, const
         uint32_t settled = 0;
         for (int i = 0; i < 4; i++) {
             const int code = (int)(word >> 8 * i & 0xff);
-            const int moved = exponent == BSMI_ROW_LEFT_OUT ? 127 : min(max(code - exponent, 60), 200);
+            const int moved = exponent == BSMI_ROW_FALLBACK ? 127 : min(max(code - exponent, 60), 200);
             settled |= (uint32_t)(code == 255 ? 255 : moved) << 8 * i;
         }
         store_shared(of_row + at, settled);

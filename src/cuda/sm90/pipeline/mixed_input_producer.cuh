@@ -2,12 +2,12 @@
  *
  * Interleaved schedules have a thread for codes and two or three for rows of A, which have as many steps of each slice:
  * a thread that loads all of it takes longer than a slice is multiplied.  One warpgroup has one thread for both.  (Two
- * warpgroups have those of decoding_producer.cuh.) */
+ * warpgroups have those of fused_producer.cuh.) */
 #pragma once
 
 #include "blockscale/scale_layout.h"
 #include "cuda/ptx/bulk_copy.cuh"
-#include "cuda/sm90/kernels/mixed_input_config.cuh"
+#include "cuda/sm90/mainloop/mixed_input_config.cuh"
 #include "load.cuh"
 
 /* K slices of a tile.  Each warpgroup has one at least: those behind K are zeros. */

@@ -8,9 +8,9 @@
 #pragma once
 
 #include "cuda/epilogue/gemm_octet.cuh"
-#include "cuda/sm90/kernels/decoding_config.cuh"
+#include "cuda/sm90/mainloop/fused_config.cuh"
 
-template <class CONFIG> using decoded_sums = float[CONFIG::PRODUCTS][CONFIG::PRODUCT_SUMS];
+template <class CONFIG> using transposed_sums = float[CONFIG::PRODUCTS][CONFIG::PRODUCT_SUMS];
 
 /* Each consumer warpgroup has tables and chunks of its own. */
 template <class CONFIG> __device__ static inline uint32_t tables_of(uint32_t shared, uint32_t group)
@@ -43,7 +43,7 @@ __device__ static inline bool fill_tables(const bsmi_gemm_parameters &p, const g
 /* CHUNK rows of the warp's columns into shared memory, rows CHUNK_PITCH bytes apart: no two of 16 threads meet in a
  * bank. */
 template <class CONFIG>
-__device__ static inline void put_chunk(const decoded_sums<CONFIG> &sums, int32_t chunk, uint32_t memory)
+__device__ static inline void put_chunk(const transposed_sums<CONFIG> &sums, int32_t chunk, uint32_t memory)
 {
     constexpr int SUMS = CONFIG::CHUNK / 2;
     const uint32_t lane = threadIdx.x % 32, at = memory + lane % 4 * 2 * CONFIG::CHUNK_PITCH + lane / 4 * 8;
@@ -60,7 +60,7 @@ __device__ static inline void put_chunk(const decoded_sums<CONFIG> &sums, int32_
 }
 
 template <class CONFIG>
-__device__ static inline void exchange_chunk(const decoded_sums<CONFIG> &sums, int32_t chunk, uint32_t memory)
+__device__ static inline void exchange_chunk(const transposed_sums<CONFIG> &sums, int32_t chunk, uint32_t memory)
 {
     __syncwarp();                         /* the chunk before is read */
     put_chunk<CONFIG>(sums, chunk, memory);
@@ -68,14 +68,14 @@ __device__ static inline void exchange_chunk(const decoded_sums<CONFIG> &sums, i
 }
 
 /* What finishing one tile needs, the same for all its rows. */
-struct decoded_tile {
+struct transposed_tile {
     gemm_octet_place place;               /* of this thread's columns */
     uint32_t rows, chunk;                 /* addresses: of the table of rows, of this thread's columns in the warp's
                                              chunk */
 };
 
 template <class CONFIG>
-__device__ static inline decoded_tile decoded_tile_of(const bsmi_gemm_parameters &p, const gemm_tile &tile,
+__device__ static inline transposed_tile transposed_tile_of(const bsmi_gemm_parameters &p, const gemm_tile &tile,
                                                       uint32_t shared, uint32_t group, bool scaled)
 {
     const uint32_t warp = threadIdx.x % 128 / 32, half = threadIdx.x % 2, in_tile = warp * 16 + half * 8;
@@ -89,7 +89,7 @@ __device__ static inline decoded_tile decoded_tile_of(const bsmi_gemm_parameters
  * products. */
 template <class CONFIG>
 __device__ static inline bool finishes_by_fast_path(const bsmi_gemm_parameters &p, const gemm_finish &finish,
-                                                    const gemm_tile &tile, const decoded_tile &d)
+                                                    const gemm_tile &tile, const transposed_tile &d)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const gemm_output &to = d.place.output;
@@ -102,8 +102,8 @@ __device__ static inline bool finishes_by_fast_path(const bsmi_gemm_parameters &
 /* The same bits as finish_octet.  A warp has one of four schedulers for itself, and waits for each result: so both rows
  * that a thread has of a chunk go together. */
 template <class CONFIG>
-__device__ static inline void finish_columns_by_fast_path(float factor, const gemm_tile &tile, const decoded_tile &d,
-                                                     const decoded_sums<CONFIG> &sums)
+__device__ static inline void finish_columns_by_fast_path(float factor, const gemm_tile &tile, const transposed_tile &d,
+                                                     const transposed_sums<CONFIG> &sums)
 {
     constexpr int ROWS_OF_THREAD = CONFIG::CHUNK / 16;
     const uint32_t first = threadIdx.x % 32 / 2, chunk_memory = d.chunk - threadIdx.x % 2 * 32;
@@ -133,8 +133,8 @@ __device__ static inline void finish_columns_by_fast_path(float factor, const ge
 
 template <class CONFIG>
 __device__ static inline void finish_columns(const bsmi_gemm_parameters &p, const gemm_finish &finish,
-                                             const gemm_tile &tile, const decoded_tile &d,
-                                             const decoded_sums<CONFIG> &sums)
+                                             const gemm_tile &tile, const transposed_tile &d,
+                                             const transposed_sums<CONFIG> &sums)
 {
     const uint32_t first = threadIdx.x % 32 / 2, chunk_memory = d.chunk - threadIdx.x % 2 * 32;
 #pragma unroll 1
@@ -151,9 +151,9 @@ __device__ static inline void finish_columns(const bsmi_gemm_parameters &p, cons
 }
 
 template <class CONFIG>
-__device__ static inline void finish_decoded_tile(const bsmi_gemm_parameters &p, const gemm_finish &finish,
-                                                  const gemm_tile &tile, const decoded_tile &d,
-                                                  const decoded_sums<CONFIG> &sums)
+__device__ static inline void finish_transposed_tile(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                                  const gemm_tile &tile, const transposed_tile &d,
+                                                  const transposed_sums<CONFIG> &sums)
 {
     if (finishes_by_fast_path<CONFIG>(p, finish, tile, d)) finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums);
     else finish_columns<CONFIG>(p, finish, tile, d, sums);

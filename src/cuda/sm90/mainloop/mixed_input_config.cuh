@@ -1,8 +1,8 @@
 /* What one instance of the mixed-input GEMM kernels consists of: sizes, threads, registers, places in shared memory. */
 #pragma once
 
-#include "decoding_config.cuh"
-#include "mixed_input_instances.h"
+#include "fused_config.cuh"
+#include "cuda/sm90/kernels/mixed_input_instances.h"
 
 template <bsmi_gemm_source SOURCE> struct mixed_input_parameters_of { using PARAMETERS = bsmi_mixed_input_parameters; };
 template <> struct mixed_input_parameters_of<BSMI_SOURCE_SCALES_128X4> { using PARAMETERS = bsmi_fused_parameters; };
