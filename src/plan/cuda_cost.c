@@ -8,9 +8,10 @@ enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, EARLY_LAUNCH_NANOSECO
 
 /* What comes before the GEMM kernel, where instances differ in it: an element of B dequantized into the workspace, and
  * the launch that does it (by itself, or with that of A), or a row's scales loaded to where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.00075, decoding_alone_nanoseconds = 1500,
-                    decoding_with_a_nanoseconds = 600, scales_row_nanoseconds = 0.3, ragged_scales_nanoseconds = 5000,
-                    odd_scales_nanoseconds = 15000, int8_element_nanoseconds = 0.00055;
+static const double dequantized_element_nanoseconds = 0.00075, dequantizing_alone_nanoseconds = 1500,
+                    dequantizing_with_a_nanoseconds = 600, scales_row_nanoseconds = 0.3,
+                    ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
+                    int8_element_nanoseconds = 0.00055;
 
 int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
@@ -42,9 +43,9 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     const double product = fmax(columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
     const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
     const double tile = spread ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
-    const double decoded =
+    const double dequantized =
         g->operands == BSMI_OPERANDS_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
-    return LAUNCH_NANOSECONDS * (spread ? 2 : 1) + waves * tile / gigahertz + decoded / memory_bytes_a_nanosecond;
+    return LAUNCH_NANOSECONDS * (spread ? 2 : 1) + waves * tile / gigahertz + dequantized / memory_bytes_a_nanosecond;
 }
 
 /* int8 rows of A and B, and launches that end at once; all others dequantize A, which therefore does not count. */
@@ -52,7 +53,7 @@ static double int8_nanoseconds(const struct bsmi_product *p)
 {
     const double of_a = (double)p->a.rows * (double)p->a.batch * (double)p->k,
                  of_b = (double)p->n * (double)p->b.batch * (double)p->k;
-    return 3 * LAUNCH_NANOSECONDS + int8_element_nanoseconds * (of_a + of_b) - decoded_element_nanoseconds * of_a;
+    return 3 * LAUNCH_NANOSECONDS + int8_element_nanoseconds * (of_a + of_b) - dequantized_element_nanoseconds * of_a;
 }
 
 /* What scales take that are not linear, or have no whole tiles of 128 x 4 (with 2880 x 2880, by as much such kernels
@@ -72,11 +73,12 @@ static double operand_nanoseconds(const struct bsmi_gemm_instance *g, const stru
     const double rows = (double)p->n * (double)p->b.batch;
     if (bsmi_gemm_reads_any_scales(g)) return 0;
     if (g->operands == BSMI_OPERANDS_INT8) return int8_nanoseconds(p);
-    /* another A is decoded by the same */
+    /* another A is dequantized by the same */
     const double launch = p->a.format == BSM_FORMAT_BF16 ? LAUNCH_NANOSECONDS : 0;
     if (bsmi_gemm_dequantizes(g)) return launch + scales_row_nanoseconds * rows + scales_nanoseconds(&p->b);
-    const double decoding = p->a.format == BSM_FORMAT_BF16 ? decoding_alone_nanoseconds : decoding_with_a_nanoseconds;
-    return p->b.format == BSM_FORMAT_BF16 ? 0 : decoding + decoded_element_nanoseconds * rows * (double)p->k;
+    const double launched =
+        p->a.format == BSM_FORMAT_BF16 ? dequantizing_alone_nanoseconds : dequantizing_with_a_nanoseconds;
+    return p->b.format == BSM_FORMAT_BF16 ? 0 : launched + dequantized_element_nanoseconds * rows * (double)p->k;
 }
 
 /* Without a kernel in front that dequantizes B: waves of tiles in which every CTA has a place, and a last one, whose

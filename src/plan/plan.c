@@ -233,7 +233,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     const size_t needed = bsm_plan_b_panels_bytes(plan);
     if (needed == 0)
         return bsmi_fail(BSM_EUNSUPPORTED,
-                         "the plan's kernel %s reads B as it is stored: it has no panels that could be kept",
+                         "the plan's kernel %s reads B as it is stored: it has no prepacked form that could be kept",
                          on_device(plan) ? bsmi_cuda_kernel_name(plan->cuda.gemm + 1) : plan->cpu.kernel->name);
     if (panels == NULL) return bsmi_fail(BSM_EINVAL, "panels is NULL: %zu bytes are written", needed);
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "bytes=%zu: the panels need %zu", bytes, needed);

@@ -53,7 +53,7 @@ int32_t bsmi_codes_parts(enum bsmi_gemm_operands kind, int64_t k)
 
 /* Describing ------------------------------------------------------------------------------------------------------- */
 
-/* The type by which TMA brings codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16
+/* The type by which TMA loads codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16
  * bytes. */
 static int map_type(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
@@ -246,18 +246,18 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
                      const struct bsmi_matrix *b, struct bsmi_tensor_memory_parameters *p)
 {
     const enum bsmi_gemm_operands kind = instance->operands;
-    const bool decoded = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
+    const bool bf16 = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
     const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
     p->instruction = mma_instruction_descriptor((struct mma_instruction){
         .kind = instruction_kind(kind),
-        .a = decoded ? MMA_BF16 : element_of(lanes->element),
-        .b = decoded ? MMA_BF16 : element_of(columns_of->element),
+        .a = bf16 ? MMA_BF16 : element_of(lanes->element),
+        .b = bf16 ? MMA_BF16 : element_of(columns_of->element),
         .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),
         .n = (uint32_t)(swapped ? instance->tile_rows : instance->tile_columns),
         .d = MMA_D_F32,
         .scales = kind == BSMI_OPERANDS_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
     });
-    if (decoded) return;
+    if (bf16) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)),
                   columns = bsmi_ceil_div(a->columns, block_of(kind));
     p->gemm.segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));

@@ -1,4 +1,5 @@
-/* An operand whose codes a GEMM kernel decodes itself: which it can be, and where its scales lie. */
+/* Codes of B that the GEMM kernel dequantizes itself, in shared memory (fused) or in registers (mixed input): which it
+ * can be, and where its scales lie. */
 #include "cuda/driver/matrix.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
 #include "lowering.h"

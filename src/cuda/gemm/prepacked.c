@@ -5,7 +5,7 @@
 
 static int64_t matrix_tiles(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PREPACKED_ROWS); }
 
-/* Exponents of rows, in front of the panels, and at least one word behind them. */
+/* Exponents of rows, in front of the prepacked weights, and at least one word behind them. */
 static int64_t words_used(const struct bsmi_matrix *b) { return b->rows * b->batch; }
 
 static int64_t exponent_bytes(const struct bsmi_matrix *b)
@@ -27,16 +27,16 @@ size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *c, const struc
 /* A bf16 operand is taken as it is: then exponents of the other one's rows would move its numbers. */
 static bool leaves_out(const struct bsmi_product *p) { return p->a.format == BSM_FORMAT_BF16; }
 
-/* Zeros behind the exponents.  Products read panels before they wait for what is in front of them, which a kernel
- * launched with programmatic stream serialization may do while the kernel in front still writes; behind anything else
- * it begins when all that has ended. */
+/* Zeros behind the exponents.  Products read prepacked weights before they wait for what is in front of them, which a
+ * kernel launched with programmatic stream serialization may do while the kernel in front still writes; behind anything
+ * else it begins when all that has ended. */
 static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct bsmi_matrix *b, unsigned char *panels)
 {
     const int64_t used = words_used(b) * (int64_t)sizeof(int32_t);
     return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
                             ((CUdeviceptr)(uintptr_t)(panels + used), 0,
                              (size_t)(exponent_bytes(b) - used) / sizeof(int32_t), queue->stream),
-                            "zeros behind the exponents of panels");
+                            "zeros behind the exponents of prepacked weights");
 }
 
 static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_product *p, unsigned char *panels)

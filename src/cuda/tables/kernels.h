@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Kernels with a grid of any size: their CTAs stride over the work.  All wait by griddepcontrol.wait, so that they may
- * be launched before the kernel of their call in front of them has ended.  most: CTAs on a SM, at most:
+ * be launched before the kernel of their call in front of them has ended.  most: CTAs on an SM, at most:
  * enough to hide latency, few enough to begin seldom; measured (docs/design/memory-bound.md).  0: as many as the launch
  * asks for, which knows better.
  *    id              function                          file                          threads                     most
