@@ -90,14 +90,14 @@ enum bsmi_gemm_schedule {
 /* Mixed input: b maps bytes as above, and the kernel reads scales from b_source, in any layout; or it reads prepacked
  * weights (sm90/operand/prepacked_layout.h). */
 struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
+    const unsigned char *prepacked;       /* the first tile's first slice */
+    int64_t matrix_tiles, tile_slices;    /* tiles of 64 rows in a matrix, K slices of a tile */
     struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for fallback rows and columns, too */
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */
     int32_t a_box_rows;                   /* of boxes of A, for the K-interleaved schedule: no more than there are */
     int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it
                                              begins */
-    const unsigned char *prepacked;       /* the first tile's first slice */
-    int64_t matrix_tiles, tile_slices;    /* tiles of 64 rows in a matrix, K slices of a tile */
 };
 
 /* Operands for tcgen05: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes, with boxes of 128

@@ -53,7 +53,7 @@ __device__ static inline void begin_mixed_input(const bsmi_mixed_input_parameter
                       most = CONFIG::ONE_WARPGROUP ? CONFIG::STAGES : CONFIG::codes_ring::STAGES;
         prefetch_stored<CONFIG>(p, mixed_input_tile<CONFIG>(p, blockIdx.x), min(stages, most));
     }
-    if (CONFIG::INTERLEAVED && loader > 0 && loader <= CONFIG::ROW_LOADERS && elect_sync())
+    if (CONFIG::STORED && CONFIG::INTERLEAVED && loader > 0 && loader <= CONFIG::ROW_LOADERS && elect_sync())
         prefetch_rows<CONFIG>(p, loader - 1);
     __syncwarp();
     if (CONFIG::PREPACKED) griddepcontrol_launch_dependents();
@@ -90,6 +90,7 @@ __device__ static inline void produce_mixed_input(const typename CONFIG::PARAMET
         if (CONFIG::STORED) codes = code_loader_of<CONFIG>(p);
         load_codes<CONFIG>(p, shared, -1, codes);
     } else {
+        if (CONFIG::PREPACKED) prefetch_rows<CONFIG>(p, loader - 1);    /* the next kernel does not wait for it */
         produce_slice_rows<CONFIG>(p, shared, loader - 1);
         if (CONFIG::STORED) griddepcontrol_launch_dependents();
     }
@@ -108,9 +109,9 @@ template <class CONFIG> __device__ static inline void mixed_input_gemm(const typ
             codes = code_loader_of<CONFIG>(p);
             load_codes<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, codes);
         }
-        prefetch_tensormap(&p.a);
-        if (!CONFIG::PREPACKED) prefetch_tensormap(&p.b);
+        if (!CONFIG::PREPACKED) prefetch_tensormap(&p.a), prefetch_tensormap(&p.b);
     }
+    if (CONFIG::PREPACKED && loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
     if constexpr (CONFIG::INTERLEAVED)
         if (loader < 0) clear_rows<CONFIG>(p, shared);
     __syncthreads();
