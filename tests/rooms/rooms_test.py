@@ -49,6 +49,21 @@ FOLDERS = {
         "commands/manual": ["."],
     },
 }
+# The same of src/cuda, kernels and their headers among them; folders of `sm90` have its name in front.
+CUDA = {
+    "params": [], "ptx": [], "scheduler": ["params"], "scales": ["params", "ptx", "dequantize"],
+    "dequantize": ["params", "ptx", "scheduler", "scales"],
+    "quantize": ["params", "ptx", "scales", "dequantize", "driver"],
+    "epilogue": ["ptx", "scheduler", "quantize"], "simt": ["params", "ptx", "scheduler"],
+    "sm90/pipeline": ["ptx", "scheduler", "sm90/mainloop"],
+    "sm90/operand": ["params", "ptx", "scales", "dequantize", "sm90/mainloop"],
+    "sm90/epilogue": ["epilogue", "simt", "sm90/mainloop"],
+    "sm90/mainloop": ["ptx", "scheduler", "epilogue", "sm90/pipeline", "sm90/operand", "sm90/epilogue", "sm90/kernels"],
+    "sm90/kernels": ["params", "ptx", "scales", "dequantize", "sm90/operand", "sm90/mainloop"],
+    "sm100": ["ptx", "scheduler", "quantize", "epilogue"],
+    "tables": ["params", "sm90/kernels", "sm100"], "driver": ["params", "tables", "gemm", "quantize"],
+    "gemm": ["params", "ptx", "tables", "driver", "sm90/kernels", "sm90/operand"],
+}
 # Rooms in which some files know one another in a circle.
 CIRCLES_LEFT = []
 # What must not come into the library: it does not print, exit, or allocate behind the context's back.  MAY: files that
@@ -163,6 +178,25 @@ def public_headers_know_public_headers():
                   f"{path} includes {name}")
 
 
+def folders_of_cuda_know_only_what_they_may():
+    """Kernels, too; every folder has 25 files at most."""
+    wrong, seen, files = [], 0, {}
+    for path in sorted(glob.glob(os.path.join(SOURCE, "src", "cuda", "*", "**", "*.*"), recursive=True)):
+        here = os.path.relpath(os.path.dirname(path), os.path.join(SOURCE, "src", "cuda"))
+        files[here] = files.get(here, 0) + 1
+        if not re.search(r"\.(c|h|cu|cuh)$", path):
+            continue
+        for header in includes(path):
+            other = os.path.dirname(header)[len("cuda/"):] if header.startswith("cuda/") else here
+            seen += 1
+            if other not in (here, *CUDA.get(here, [])):
+                wrong.append(f"{os.path.relpath(path, SOURCE)} includes {header}")
+    check(seen > 300, f"{seen} includes were read")
+    check(set(files) == set(CUDA), f"folders without a rule, or rules without one: {sorted(set(files) ^ set(CUDA))}")
+    check(not wrong, "; ".join(wrong))
+    check(max(files.values()) <= 25, f"files in a folder: {files}")
+
+
 def library_neither_prints_nor_exits():
     wrong = []
     for room in KNOWS:
@@ -202,5 +236,5 @@ def files_are_short():
 script.cases("rooms", [every_room_is_known, rooms_know_only_what_they_may, folders_know_only_what_they_may,
                        arrows_make_no_circle,
                        headers_make_no_circle, files_make_no_circle, public_headers_know_public_headers,
-                       library_neither_prints_nor_exits, allocation_is_the_contexts, sources_are_listed,
-                       files_are_short])
+                       folders_of_cuda_know_only_what_they_may, library_neither_prints_nor_exits,
+                       allocation_is_the_contexts, sources_are_listed, files_are_short])
