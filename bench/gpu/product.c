@@ -66,8 +66,7 @@ static void kernel_name(const char *plan, const char *words, char *name, size_t 
     snprintf(name, room, "%.*s", (int)strcspn(start, ","), start);
 }
 
-static void make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, bsm_order order,
-                 struct own *own)
+void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own)
 {
     char plan[768];
     *own = (struct own){ .bench = bench, .places = places };
@@ -77,8 +76,7 @@ static void make(struct bench *bench, const struct places *places, bsm_format d,
                                       .a = &places->a[i].matrix,
                                       .b = &places->b[i].matrix,
                                       .d = &own->d[i],
-                                      .compute = compute,
-                                      .order = order };
+                                      .compute = compute };
     }
     gpu_library(bsm_plan_create(bench->gpu.context, &own->calls[0], &own->plan), "a plan");
     bsm_plan_describe(own->plan, plan, sizeof plan);
@@ -86,20 +84,10 @@ static void make(struct bench *bench, const struct places *places, bsm_format d,
     own->workspace = gpu_take(&bench->gpu, (int64_t)bsm_plan_workspace_bytes(own->plan));
 }
 
-void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own)
-{
-    make(bench, places, d, compute, BSM_ORDER_K, own);
-}
-
-void own_make_in_any_order(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
-{
-    make(bench, places, d, BSM_COMPUTE_EXACT, BSM_ORDER_ANY, own);
-}
-
 bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
 {
     char plan[1000];
-    make(bench, places, d, BSM_COMPUTE_EXACT, BSM_ORDER_K, own);
+    own_make(bench, places, d, BSM_COMPUTE_EXACT, own);
     const size_t bytes = bsm_plan_b_panels_bytes(own->plan);
     if (bytes == 0) {
         own_free(own);

@@ -315,18 +315,6 @@ void measure_small(struct bench *bench, const struct pair *pair, const struct sh
     work_free(&w);
 }
 
-/* Beside the row of the default order, where another kernel takes the product if any order is permitted. */
-static void against_in_any_order(struct work *w, enum section section)
-{
-    struct own any;
-    char kernel[sizeof any.kernel + 24];
-    own_make_in_any_order(w->bench, w->coded, BSM_FORMAT_BF16, &any);
-    snprintf(kernel, sizeof kernel, "%s, BSM_ORDER_ANY", any.kernel);
-    struct way ours = way_of("our product", own_run, &any), theirs = way_of("cuBLAS on bf16", cublas_run, &w->prepared);
-    if (strcmp(any.kernel, w->own.kernel) != 0) compare(w, new_row(w, section, "cuBLAS on bf16", kernel), &ours, &theirs);
-    own_free(&any);
-}
-
 void measure_tokens(struct bench *bench, const struct pair *pair, const struct shape *shape)
 {
     enum { SHORT_WEIGHTS = 4096 };
@@ -335,7 +323,6 @@ void measure_tokens(struct bench *bench, const struct pair *pair, const struct s
     work_make(bench, pair, shape, BSM_COMPUTE_EXACT, &w);
     if (bench->gpu.cublas.handle != NULL) {
         against(&w, section, "cuBLAS on bf16", cublas_run, &w.prepared);
-        against_in_any_order(&w, section);
         against_with_panels(&w, section, "cuBLAS on bf16", &w.prepared);
     }
     work_free(&w);

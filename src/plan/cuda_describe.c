@@ -29,7 +29,7 @@ static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_
         [BSMI_FORM_IN_KERNEL] = "dequantized in the kernel",
     };
     const bool codes = bsmi_cuda_multiplies_codes(c);
-    if (c->int8_fallback >= 0) 
+    if (c->int8_fallback >= 0)
         snprintf(text, bytes, "as int8 rows, else dequantized for %s", bsmi_gemm_instances[c->int8_fallback].name);
     else
         snprintf(text, bytes, "%s%s%s", forms[o->form], codes ? " with " : "",

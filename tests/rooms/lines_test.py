@@ -13,7 +13,7 @@ from script import check
 
 LIMIT = 120
 # Folders, or single files, whose lines are not held yet.  What is done leaves this list; nothing enters it.
-NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/gpu/",
+NOT_YET = ["CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/gpu/",
            "cmake/", "scripts/need", "tests/CMakeLists.txt",
            "tests/bugs.py", "tests/counted.h", "tests/cuda/simulated/simulated_mutants.py",
            "tests/examples/", "tests/install/", "tests/process.py", "tests/run",

@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4)
     const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
     const int all_ctas = (int)gridDim.x, of_first = min(p.first_ctas, all_ctas);
     const int cta = (int)blockIdx.x - (second ? of_first : 0), ctas = second ? all_ctas - of_first : of_first;
-    if (second && p.brings_scales != 0) {
+    if (second && p.loads_scales != 0) {
         ptx_griddepcontrol_wait();
         griddepcontrol_launch_dependents();
         bring_scales(p.scales, cta, ctas);

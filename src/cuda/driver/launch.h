@@ -9,7 +9,7 @@
 struct bsmi_cuda_queue { const struct bsmi_cuda_gpu *gpu; CUstream stream; int behind; };
 
 /* A kernel of the table, over `pieces` pieces of work, a CTA each, in a grid that fills the GPU a few times at most.
- * Fails with BSM_EUNSUPPORTED for a kernel that this build lacks.  parameters: its struct of kernel_parameters.h. */
+ * Fails with BSM_EUNSUPPORTED for a kernel that this build lacks.  parameters: its struct of cuda/params. */
 bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id kernel, int64_t pieces,
                             const void *parameters);
 /* The same; as the first of its call, too, it may begin while what is in front of the call still runs, and waits

@@ -107,13 +107,13 @@ bool bsmi_cuda_decode_plainly(const struct bsmi_decode_parameters *general, bool
 {
     const struct bsmi_device_matrix *a = &general->operands[0].source, *b = &general->operands[1].source;
     const int64_t rows =
-        (first ? a->rows * a->batch : 0) + (second && !general->brings_scales ? b->rows * b->batch : 0);
+        (first ? a->rows * a->batch : 0) + (second && !general->loads_scales ? b->rows * b->batch : 0);
     const int64_t spread = rows / (2 * (int64_t)sm_count);
     plain->general = *general;
-    plain->brings_scales = general->brings_scales;
+    plain->loads_scales = general->loads_scales;
     ctas[0] = first ? plain_rows(&general->operands[0], spread, &plain->rows[0]) : 0;
     ctas[1] = !second                  ? 0
-              : general->brings_scales ? plain_scales(&general->scales, &plain->scales)
+              : general->loads_scales ? plain_scales(&general->scales, &plain->scales)
                                        : plain_rows(&general->operands[1], spread, &plain->rows[1]);
     plain->first_ctas = (int32_t)ctas[0];
     return (!first || ctas[0] > 0) && (!second || ctas[1] > 0) && ctas[0] + ctas[1] > 0;

@@ -115,7 +115,7 @@ static bsm_status load_generally(struct bsmi_cuda_run *run, const struct bsmi_de
                                                             bsmi_cuda_int8_condition(run, BSMI_RUNS_UNLESS_INT8_FITS),
                                                         .decode = *parameters };
     const int64_t most =
-        (int64_t)run->queue.gpu->sm_count * (parameters->brings_scales ? MOST_WITH_SCALES : MOST_ROWS);
+        (int64_t)run->queue.gpu->sm_count * (parameters->loads_scales ? MOST_WITH_SCALES : MOST_ROWS);
     const int64_t all = BSMI_MIN(of_a->pieces + of_b->pieces, BSMI_MIN(most, BSMI_MOST_FALLBACK_FLAGS));
     const double share = of_a->bytes / (of_a->bytes + of_b->bytes);
     int64_t a_ctas = of_a->pieces == 0   ? 0
@@ -144,9 +144,9 @@ static bsm_status load_operands(struct bsmi_cuda_run *run)
     const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
     const struct loading of_a = loading_of(&p->a, a), of_b = loading_of(&p->b, b);
     if (of_a.pieces + of_b.pieces == 0) return BSM_OK;
-    struct bsmi_decode_parameters general = { .brings_scales = b->form == BSMI_FORM_IN_KERNEL && of_b.pieces > 0 };
+    struct bsmi_decode_parameters general = { .loads_scales = b->form == BSMI_FORM_IN_KERNEL && of_b.pieces > 0 };
     if (of_a.pieces > 0) general.operands[0] = decoded_operand(run, &p->a, a, b);
-    if (general.brings_scales) general.scales = loaded_scales(run, &p->b, b, a);
+    if (general.loads_scales) general.scales = loaded_scales(run, &p->b, b, a);
     else if (of_b.pieces > 0) general.operands[1] = decoded_operand(run, &p->b, b, a);
     struct bsmi_decode_plain_parameters plain = { .first_ctas = 0 };
     int64_t ctas[2];

@@ -1,4 +1,4 @@
-/* What host and kernels of BSM_COMPUTE_FAST agree on, as kernel_parameters.h does for the others. */
+/* What host and kernels of BSM_COMPUTE_FAST agree on, as kernels.h does for the others. */
 #ifndef BSMI_FAST_PARAMETERS_H
 #define BSMI_FAST_PARAMETERS_H
 

@@ -13,9 +13,9 @@ enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64, BSMI_GEMM_WARP_ROWS = 16 };   /
 
 /* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of
  * the scheduler, every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster
- * computes: tile_rows * cluster_rows by tile_columns * cluster_columns of the instance (gemm/instances.h); the cluster
- * is one-dimensional, CTAs along M first. Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64,
- * rows of the instance, 1), swizzle 128B, zeros outside.  A has one matrix when grouped.
+ * computes: tile_rows * cluster_rows by tile_columns * cluster_columns of the instance (tables/instances.h); the
+ * cluster is one-dimensional, CTAs along M first. Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box
+ * (64, rows of the instance, 1), swizzle 128B, zeros outside.  A has one matrix when grouped.
  * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_FALLBACK are not stored, in neither
  * place. */
 struct bsmi_gemm_parameters {
@@ -55,7 +55,7 @@ struct bsmi_gemm_parameters {
 /* Both operands in shared memory: bf16 rows; int8 rows and e4m3 codes, whose maps have numbers of 16 bits, two elements
  * each. */
 struct BSMI_GEMM_PARAMETERS(bsmi_shared_memory_parameters)
-    struct bsmi_condition condition;      /* of the kernels of gemm_integers alone */
+    struct bsmi_condition condition;      /* of the int8 path alone */
     struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for kernels that compute fallback rows
                                                        and columns */
     int64_t k;                            /* theirs; 0: another kernel computes them */

@@ -1,4 +1,4 @@
-/* Parameters of products of integers, in the manner of kernel_parameters.h: of the kernel that makes integers, and of
+/* Parameters of products of integers, in the manner of kernels.h: of the kernel that makes integers, and of
  * those that work, or do not, by what it has found. */
 #ifndef BSMI_INT8_PARAMETERS_H
 #define BSMI_INT8_PARAMETERS_H
@@ -9,10 +9,10 @@
  * is 0; if it does not, it ends at once. */
 struct bsmi_condition { const uint32_t *flags; int32_t count, wanted; };
 
-/* Kernel bsmi_int8_rows, of both operands of a product of MXFP4.  Writes, for every row whose numbers integers.cu finds
- * to fit, integers of 8 bits whose number times 2^exponent is the row's exact value (tensor scale not included), and
- * zeros up to padded_columns.  Sums of products of two such rows are at most 2^24 in magnitude.  A CTA that meets a row
- * that does not fit says so, and need not write its rows. Any grid of at most BSMI_MOST_UNFIT_FLAGS CTAs: the first
+/* Kernel bsmi_int8_rows, of both operands of a product of MXFP4.  Writes, for every row whose numbers int8_rows.cu
+ * finds to fit, integers of 8 bits whose number times 2^exponent is the row's exact value (tensor scale not included),
+ * and zeros up to padded_columns.  Sums of products of two such rows are at most 2^24 in magnitude.  A CTA that meets a
+ * row that does not fit says so, and need not write its rows. Any grid of at most BSMI_MOST_UNFIT_FLAGS CTAs: the first
  * first_ctas stride over rows of the first operand, the others, at least one, over the second one's. */
 enum { BSMI_INT8_ROWS_THREADS = 256, BSMI_MOST_UNFIT_FLAGS = 2048, BSMI_MOST_INT8_COLUMNS = 1 << 20 };
 struct bsmi_int8_rows_operand {

@@ -105,9 +105,9 @@ struct bsmi_decode_parameters {
     struct bsmi_decode_operand operands[2];
     struct bsmi_row_scales_parameters scales;
     int32_t first_ctas;                   /* all of the grid or more: there is no second operand */
-    int32_t brings_scales;                /* the second operand is `scales`, not operands[1] */
+    int32_t loads_scales;                /* the second operand is `scales`, not operands[1] */
 };
-enum { BSMI_ROW_SCALES_ROWS = 4 * BSMI_DECODE_THREADS / 32 };       /* that a CTA brings at one time */
+enum { BSMI_ROW_SCALES_ROWS = 4 * BSMI_DECODE_THREADS / 32 };       /* that a CTA loads at one time */
 
 /* Kernel bsmi_repack.  Copies the codes of every row, elements of at most 8 bits in any packing, one behind another
  * from the lowest bit on (4 bits: low nibble first; 6 bits: a stream), and zeros up to padded_columns.

@@ -1,4 +1,4 @@
-/* What the host and kernel bsmi_decode_plain agree on: see kernel_parameters.h. */
+/* What the host and kernel bsmi_decode_plain agree on: see kernels.h. */
 #ifndef BSMI_PLAIN_PARAMETERS_H
 #define BSMI_PLAIN_PARAMETERS_H
 
@@ -42,7 +42,7 @@ struct bsmi_plain_scales {
 struct bsmi_decode_plain_parameters {
     struct bsmi_plain_rows rows[2];
     struct bsmi_plain_scales scales;
-    int32_t first_ctas, brings_scales;    /* as of bsmi_decode_parameters */
+    int32_t first_ctas, loads_scales;    /* as of bsmi_decode_parameters */
     int32_t dependents_first;             /* the next kernel reads nothing that others write before it waits: it may
                                              begin before this one waits */
     struct bsmi_decode_parameters general;

@@ -1,4 +1,4 @@
-/* What host and kernel of bsm_quantize_both agree on, as kernel_parameters.h does for the others. */
+/* What host and kernel of bsm_quantize_both agree on, as kernels.h does for the others. */
 #ifndef BSMI_ROW_AND_COLUMN_PARAMETERS_H
 #define BSMI_ROW_AND_COLUMN_PARAMETERS_H
 

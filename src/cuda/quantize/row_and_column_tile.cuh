@@ -1,10 +1,10 @@
 /* Tiles of bf16, in rows and in columns, into codes and scales: what the kernels of bsm_quantize_both have in common.
  *
- * A CTA brings tiles of 64 rows and 128 columns to shared memory, the next one while it works on this.  A lane takes 16
- * neighbours at a time, of a row or of a column, as eight pairs along K: those of a row by two loads of 16 bytes, those
- * of a column by ldmatrix, which transposes as it loads.  A block of 32 lies in two neighbouring lanes.  Lanes that are
- * neighbours have what lies together in memory, so that they store whole sectors of 32 bytes.  Everything that blocks
- * need once is done for two of them in the halves of a word.
+ * A CTA loads tiles of 64 rows and 128 columns into shared memory, the next one while it works on this.  A lane takes
+ * 16 neighbours at a time, of a row or of a column, as eight pairs along K: those of a row by two loads of 16 bytes,
+ * those of a column by ldmatrix, which transposes as it loads.  A block of 32 lies in two neighbouring lanes.  Lanes
+ * that are neighbours have what lies together in memory, so that they store whole sectors of 32 bytes.  Everything that
+ * blocks need once is done for two of them in the halves of a word.
  *
  * Eight lanes ask each bank of shared memory once, both ways: see place_in_tile.
  *

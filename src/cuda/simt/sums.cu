@@ -107,7 +107,7 @@ __device__ static void compute_all(const bsmi_sums_parameters &p, sums_memory &s
     }
 }
 
-/* Left out --------------------------------------------------------------------------------------------------------- */
+/* Fallback rows and columns --------------------------------------------------------------------------------------- */
 
 /* By the whole CTA: the next lines from *position to end - 1 that are fallback, 16 at most; how many they are. */
 __device__ static int next_fallback(int64_t *lines, const int32_t *exponents, int64_t *position, int64_t end)

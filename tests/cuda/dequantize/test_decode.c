@@ -336,8 +336,8 @@ static void long_rows(struct test *t)
     }
 }
 
-/* Operands that lie plainly: every way, rows that want exponents or are left out among others, and a CTA of one row and
- * of several. */
+/* Operands that lie plainly: every path, rows that want exponents and fallback rows among others, and a CTA of one row
+ * and of several. */
 static void plain_operands(struct test *t)
 {
     static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,

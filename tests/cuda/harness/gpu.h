@@ -26,7 +26,7 @@ bool is_asked_for(int kernel);
 bsm_format nibbles_of_kernel(int kernel);
 struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout);
 
-/* Scales of an operand as the name says: exponents and signs that kernels take other roads for.  NaN: some blocks, of
+/* Scales of an operand as the name says: exponents and signs for which kernels take other paths.  NaN: some blocks, of
  * which most rows have none. */
 enum scales { SCALES_USUAL, SCALES_NEAR_THE_ENDS, SCALES_SPANNING, SCALES_LARGE, SCALES_WITH_NAN, SCALES_COUNT };
 void set_scales(struct test *t, struct operand *o, enum scales scales);

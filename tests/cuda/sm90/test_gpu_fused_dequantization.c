@@ -395,7 +395,7 @@ static void streams(struct test *t)
     contexts_close(&c);
 }
 
-/* Kernels that read scales as they lie: rings that go round, rows that begin anywhere, exponents, and what is left out
+/* Kernels that read scales as they lie: rings that go round, rows that begin anywhere, exponents, and fallback rows
  * of either operand. */
 static void decoded_in_registers(struct test *t)
 {

@@ -32,7 +32,7 @@ template <int ELEMENT> __device__ constexpr element_bits bits_of()
     }
 }
 
-/* Selectors for prmt that bring two bytes of a word to where decode_bytes wants them: into the high bytes of two
+/* Selectors for prmt that put two bytes of a word where decode_bytes wants them: into the high bytes of two
  * halves, so that signs are where bf16 has them, or into the low ones. */
 template <int ELEMENT> __device__ constexpr bool wants_high_bytes()
 {

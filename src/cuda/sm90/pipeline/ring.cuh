@@ -1,7 +1,7 @@
 /* The ring of pipeline stages in shared memory: a stage and its parity, two barriers a stage, and the release of a
  * stage.
  *
- * CONFIG says STAGES, AT_FULL and AT_EMPTY.  full: arrivals of those that fill a stage, and the bytes that TMA brings.
+ * CONFIG says STAGES, AT_FULL and AT_EMPTY.  full: arrivals of those that fill a stage, and the bytes that TMA loads.
  * empty: arrivals of those that have read it; each main loop says how many. */
 #pragma once
 
