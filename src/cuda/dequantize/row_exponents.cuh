@@ -10,7 +10,7 @@ enum { LEAST_EXPONENT = -40, MOST_EXPONENT = 40 };
 /* Exponents of the smallest nonzero and of the largest magnitude of an element. */
 __device__ static inline void element_range(int element, int *least, int *most)
 {
-    const bsm_element_info &info = elements[element];
+    const bsm_element_info &info = element_of(element);
     *least = 1 - info.bias - info.mantissa_bits;
     *most = (__double2hiint(info.max_value) >> 20) - 1023;
     if (element == BSM_INT8) *least = -6, *most = 1;       /* -2 is a code */

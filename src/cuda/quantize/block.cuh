@@ -55,7 +55,7 @@ __device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix
                                                         int nonfinite, uint64_t seed, bool short_source)
 {
     block_quantizer q = {};
-    const bsm_element_info &element = elements[m.element];
+    const bsm_element_info &element = element_of(m.element);
     q.element = m.element, q.scale = m.scale, q.recipe = recipe, q.rounding = rounding, q.nonfinite = nonfinite,
     q.lanes = m.block / 8;
     q.seed = seed, q.tensor_scale = (double)t, q.divides = m.tensor_scale_divides != 0;
@@ -80,13 +80,13 @@ __device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix
 
 __device__ __noinline__ static uint32_t exact_scale_code(const block_quantizer &q, float amax)
 {
-    const bsm_element_info *element = &elements[q.element];
+    const bsm_element_info *element = &element_of(q.element);
     const bsmi_fraction r = bsmi_scaled_amax(amax, q.tensor_scale, q.divides);
     switch (q.recipe) {
     case BSM_RECIPE_FLOOR: return bsmi_floor_code(element, r);
     case BSM_RECIPE_CEIL: return bsmi_ceil_code(element, r);
     case BSM_RECIPE_EVEN: return bsmi_even_code(element, r);
-    case BSM_RECIPE_NEAREST: return bsmi_nearest_code(element, &elements[BSM_E4M3], r);
+    case BSM_RECIPE_NEAREST: return bsmi_nearest_code(element, &element_of(BSM_E4M3), r);
     default: return bsmi_rceil_code(element, r);
     }
 }
@@ -150,7 +150,7 @@ __device__ static inline octet codes_of(int element, const eight &v)
         o.high = ptx_cvt_e5m2x2(v.x[5], v.x[4]) | ptx_cvt_e5m2x2(v.x[7], v.x[6]) << 16;
         return o;
     }
-    const bsm_element_info &info = elements[element];
+    const bsm_element_info &info = element_of(element);
     const float max_value = (float)info.max_value;
 #pragma unroll
     for (int i = 0; i < 8; i++) {

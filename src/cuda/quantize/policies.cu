@@ -31,8 +31,8 @@ __device__ static uint32_t four_over_six_code(const bsmi_quantize_parameters &p,
                                               const square &of, float amax)
 {
     const bsmi_fraction r = bsmi_scaled_amax(amax, q.tensor_scale, q.divides);
-    const uint32_t six = bsmi_nearest_code(&elements[q.element], &elements[BSM_E4M3], r);
-    const uint32_t four = bsmi_nearest_code_of_4(&elements[BSM_E4M3], r);
+    const uint32_t six = bsmi_nearest_code(&element_of(q.element), &element_of(BSM_E4M3), r);
+    const uint32_t four = bsmi_nearest_code_of_4(&element_of(BSM_E4M3), r);
     if (four == six) return six;
     return squared_error(p, q, of, four) < squared_error(p, q, of, six) ? four : six;
 }

@@ -40,7 +40,7 @@ constexpr uint32_t PER_LINE = (which == 0 ? BSMI_ROW_AND_COLUMN_COLUMNS : BSMI_R
 __device__ static inline void make_powers_job(const bsmi_quantize_parameters &p, powers_job *job)
 {
     const bsmi_device_matrix &m = p.destination;
-    const bsm_element_info &element = elements[m.element];
+    const bsm_element_info &element = element_of(m.element);
     const uint32_t round_up = (round_up_of(p.recipe, element) >> 16) * 0x00010001,
                    emax = (uint32_t)(__double2hiint(element.max_value) >> 20) - 1023;
     const uint32_t even = m.packing == BSM_PACKING_HIGH_FIRST ? 16 : 1, odd = 17 - even;
