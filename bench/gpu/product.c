@@ -84,7 +84,7 @@ void own_make(struct bench *bench, const struct places *places, bsm_format d, bs
     own->workspace = gpu_take(&bench->gpu, (int64_t)bsm_plan_workspace_bytes(own->plan));
 }
 
-bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
+bool own_make_prepacked(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
 {
     char plan[1000];
     own_make(bench, places, d, BSM_COMPUTE_EXACT, own);
@@ -97,7 +97,7 @@ bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_
     kernel_name(plan, "with prepacked B: ", own->kernel, sizeof own->kernel);
     for (int i = 0; i < places->count; i++) {
         void *panels = gpu_take(&bench->gpu, (int64_t)bytes);
-        gpu_library(bsm_plan_pack_b(own->plan, &own->calls[i], panels, bytes), "panels");
+        gpu_library(bsm_plan_pack_b(own->plan, &own->calls[i], panels, bytes), "prepacked weights");
         own->calls[i].b_panels = panels;
     }
     gpu_wait(&bench->gpu);

@@ -40,8 +40,8 @@ struct places *places_take(struct bench *bench, const struct pair *pair, const s
 /* The same values in bf16: what cuBLAS is given "beforehand". */
 struct places *places_dequantized(struct bench *bench, const struct places *places);
 void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own);
-/* With panels of every B; false, and nothing made, where the plan has none. */
-bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_format d, struct own *own);
+/* With prepacked weights of every B; false, and nothing made, where the plan has none. */
+bool own_make_prepacked(struct bench *bench, const struct places *places, bsm_format d, struct own *own);
 void own_free(struct own *own);
 bool own_run(void *own);
 bool cublas_run(void *through_cublas);

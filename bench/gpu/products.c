@@ -291,12 +291,12 @@ void measure_fast(struct bench *bench, const struct pair *pair, const struct sha
 }
 
 /* The same with weights packed beforehand, where the plan has a kernel that reads them so. */
-static void against_with_panels(struct work *w, enum section section, const char *peer, const struct through_cublas *cublas)
+static void against_prepacked(struct work *w, enum section section, const char *peer, const struct through_cublas *cublas)
 {
     struct own packed;
     char kernel[sizeof packed.kernel + 24];
-    if (!own_make_with_panels(w->bench, w->coded, BSM_FORMAT_BF16, &packed)) return;
-    snprintf(kernel, sizeof kernel, "%s, b_panels", packed.kernel);
+    if (!own_make_prepacked(w->bench, w->coded, BSM_FORMAT_BF16, &packed)) return;
+    snprintf(kernel, sizeof kernel, "%s, prepacked", packed.kernel);
     struct way ours = way_of("our product", own_run, &packed), theirs = way_of(peer, cublas_run, (void *)cublas);
     compare(w, new_row(w, section, peer, kernel), &ours, &theirs);
     own_free(&packed);
@@ -309,7 +309,7 @@ void measure_small(struct bench *bench, const struct pair *pair, const struct sh
     work_make(bench, pair, shape, BSM_COMPUTE_EXACT, &w);
     if (bench->gpu.cublas.handle != NULL) {
         const struct through_cublas *faster = has_scales(pair) ? faster_dequantizer(&w, peer, sizeof peer) : NULL;
-        if (faster != NULL) against(&w, SECTION_SMALL, peer, cublas_run, (void *)faster), against_with_panels(&w, SECTION_SMALL_PACKED, peer, faster);
+        if (faster != NULL) against(&w, SECTION_SMALL, peer, cublas_run, (void *)faster), against_prepacked(&w, SECTION_SMALL_PREPACKED, peer, faster);
         against(&w, SECTION_SMALL_PREPARED, "cuBLAS on bf16", cublas_run, &w.prepared);
     }
     work_free(&w);
@@ -323,7 +323,7 @@ void measure_tokens(struct bench *bench, const struct pair *pair, const struct s
     work_make(bench, pair, shape, BSM_COMPUTE_EXACT, &w);
     if (bench->gpu.cublas.handle != NULL) {
         against(&w, section, "cuBLAS on bf16", cublas_run, &w.prepared);
-        against_with_panels(&w, section, "cuBLAS on bf16", &w.prepared);
+        against_prepacked(&w, section, "cuBLAS on bf16", &w.prepared);
     }
     work_free(&w);
 }

@@ -29,7 +29,7 @@ void shape_text(const struct shape *shape, char *text, size_t room);
 void measure_large(struct bench *bench, const struct pair *pair, const struct shape *shape);
 /* By BSM_COMPUTE_FAST: SECTION_FAST and SECTION_SETTLED_FAST. */
 void measure_fast(struct bench *bench, const struct pair *pair, const struct shape *shape);
-/* Few rows: SECTION_SMALL, _SMALL_PACKED and _SMALL_PREPARED. */
+/* Few rows: SECTION_SMALL, _SMALL_PREPACKED and _SMALL_PREPARED. */
 void measure_small(struct bench *bench, const struct pair *pair, const struct shape *shape);
 /* At most 64 rows: one of SECTION_TOKENS, _TENS, _SHORT. */
 void measure_tokens(struct bench *bench, const struct pair *pair, const struct shape *shape);

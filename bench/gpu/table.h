@@ -13,7 +13,7 @@ enum section {
     SECTION_SETTLED_PREPARED, SECTION_SETTLED_DEQUANTIZED,      /* the first two again, each way by itself at its own clock */
     SECTION_FAST, SECTION_SETTLED_FAST,   /* BSM_COMPUTE_FAST, in turn and each way by itself */
     SECTION_SMALL,                        /* few rows: dequantize, then cuBLAS */
-    SECTION_SMALL_PACKED,                 /* the same, weights packed once */
+    SECTION_SMALL_PREPACKED,                 /* the same, weights packed once */
     SECTION_SMALL_PREPARED,               /* few rows: cuBLAS on values dequantized beforehand */
     SECTION_TOKENS, SECTION_TENS, SECTION_SHORT, /* 1 to 16 rows, 32 and 64, 1 to 64 of weights of 2880 x 2880: the same */
     SECTION_ERROR,

@@ -35,17 +35,17 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     const double rows = g->a_box_rows + g->b_box_rows;
     const double steps =
         ceil((double)p->k / step_columns[g->operands]) * (g->operands == BSMI_OPERANDS_BF16 ? terms_of(p) : 1);
-    const bool spread = bsmi_cuda_spreads(g, p, gpu->gemm_clusters[gemm]);
+    const bool split_k = bsmi_cuda_splits_k(g, p, gpu->gemm_clusters[gemm]);
     const int parts = bsmi_codes_parts(g->operands, p->k);
     const double waves =
-        (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (spread ? parts : 1), gpu->gemm_clusters[gemm]);
+        (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (split_k ? parts : 1), gpu->gemm_clusters[gemm]);
     const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
     const double product = fmax(columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
     const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
-    const double tile = spread ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
+    const double tile = split_k ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
     const double dequantized =
         g->operands == BSMI_OPERANDS_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
-    return LAUNCH_NANOSECONDS * (spread ? 2 : 1) + waves * tile / gigahertz + dequantized / memory_bytes_a_nanosecond;
+    return LAUNCH_NANOSECONDS * (split_k ? 2 : 1) + waves * tile / gigahertz + dequantized / memory_bytes_a_nanosecond;
 }
 
 /* int8 rows of A and B, and launches that end at once; all others dequantize A, which therefore does not count. */

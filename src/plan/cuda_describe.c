@@ -13,7 +13,7 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
         snprintf(text, bytes, "tensor cores along each 256 columns of K, added in fp32");
     else if (c->parts > 1)
         snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
-                 c->spread ? " in an epilogue of their own" : "");
+                 c->split_k ? " in an epilogue of their own" : "");
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
 }
 

@@ -102,7 +102,7 @@ static void expect(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p
 {
     if (c->gemm < 0) return;
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
-    c->tiles = bsmi_cuda_cost_tiles(g, p) * (c->spread ? c->parts : 1);
+    c->tiles = bsmi_cuda_cost_tiles(g, p) * (c->split_k ? c->parts : 1);
     c->waves = bsmi_ceil_div(c->tiles, BSMI_MAX(1, gpu->gemm_clusters[c->gemm]));
     c->expected_nanoseconds = bsmi_cuda_cost(gpu, c->gemm, p);
 }

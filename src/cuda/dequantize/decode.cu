@@ -180,7 +180,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4)
     if (second && p.loads_scales != 0) {
         ptx_griddepcontrol_wait();
         griddepcontrol_launch_dependents();
-        bring_scales(p.scales, cta, ctas);
+        load_scales(p.scales, cta, ctas);
         return;
     }
     const bsmi_decode_operand &o = p.operands[second];

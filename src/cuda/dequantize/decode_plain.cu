@@ -165,6 +165,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 4)
                                                                        end */
     if (of_second < 0) decode_rows(p.rows[0], p.general.operands[0], cta);
     else if (p.loads_scales != 0)
-        bring_plain_scales(p.scales, p.general.scales, of_second, (int32_t)gridDim.x - p.first_ctas);
+        load_plain_scales(p.scales, p.general.scales, of_second, (int32_t)gridDim.x - p.first_ctas);
     else decode_rows(p.rows[1], p.general.operands[1], of_second);
 }

@@ -35,11 +35,11 @@ __device__ static inline uint4 keep_first(uint4 v, int count)
                       v.w & (uint32_t)(high >> 32));
 }
 
-/* What a row is decoded with.  Scale codes outside [least, least + span] are told of. */
+/* What a row is decoded with.  Scale codes outside [least, least + span] are flagged. */
 struct decoding { small_float f; int exponent; uint32_t least, span; };
 
 /* Octets from `first` on, and the padding, by bytes: any packing, any place.  True if one that is not all zeros has a
- * scale that is told of. */
+ * scale that is flagged. */
 template <bool scaled>
 __device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, const scale_part &columns,
                                                const decoding &d, const row_job j, int first)
@@ -115,7 +115,7 @@ __device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t
     if (m.block != 0) j->scales = m.scales + matrix * m.scale_batch_bytes + place_of_scales;
 }
 
-/* *outside: it is not all zeros and has a scale that is told of. */
+/* *outside: it is not all zeros and has a scale that is flagged. */
 template <fast_packing packing, int element, int scale_kind>
 __device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least,
                                             uint32_t span, bool *outside)

@@ -6,23 +6,42 @@
 #include "cuda/params/kernels.h"
 #include "format/rounding.h"
 
+#define X(id, name, bits, exp, man, bias, max_code, inf, nan_code, nans, grid, integer_bits, max_value) \
+    { nullptr, bits, exp, man, bias, max_code, inf, nan_code, nans, max_value },
+constexpr bsm_element_info all_elements[BSM_ELEMENT_COUNT] = { BSMI_ELEMENTS(X) };
+
 /* The table lies within a function, so that kernels that ask for no element have no bank of constants of their own:
  * launches of a kernel that has one overlap less with the kernel in front, even if it reads nothing there. */
 __device__ static inline const bsm_element_info &element_of(int element)
 {
-    static __constant__ const bsm_element_info elements[BSM_ELEMENT_COUNT] = {
-#define X(id, name, bits, exp, man, bias, max_code, inf, nan_code, nans, grid, integer_bits, max_value) \
-    { nullptr, bits, exp, man, bias, max_code, inf, nan_code, nans, max_value },
-        BSMI_ELEMENTS(X)
-#undef X
-    };
+    static __constant__ const bsm_element_info elements[BSM_ELEMENT_COUNT] = { BSMI_ELEMENTS(X) };
     return elements[element];
 }
+#undef X
+
+/* For kernels in front of products, which are better without one: numbers of elements of at most 16 bits as
+ * immediates, a byte each. */
+template <class OF> constexpr uint64_t byte_of_each(OF of)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < 8; i++) bytes |= (uint64_t)(of(all_elements[i]) & 0xff) << 8 * i;
+    return bytes;
+}
+constexpr int exponent_of(double number) { return number < 2 ? 0 : 1 + exponent_of(number / 2); }
+
+constexpr uint64_t bits_of_each = byte_of_each([](const bsm_element_info &e) { return e.bits; });
+constexpr uint64_t mantissa_bits_of_each = byte_of_each([](const bsm_element_info &e) { return e.mantissa_bits; });
+constexpr uint64_t bias_of_each = byte_of_each([](const bsm_element_info &e) { return e.bias; });
+constexpr uint64_t exponent_of_each = byte_of_each([](const bsm_element_info &e) { return exponent_of(e.max_value); });
+constexpr uint64_t max_code_of_each = byte_of_each([](const bsm_element_info &e) { return (int)e.max_code; });
+
+__device__ static inline int byte_of(uint64_t bytes, int element) { return (int)(bytes >> 8 * element & 0xff); }
 
 /* The bits, of four codes in bytes, that tell what is not zero: all but signs; of int8 all. */
 __device__ static inline uint32_t magnitude_mask(int element)
 {
-    return element == BSM_INT8 ? 0xffffffff : ((1u << (element_of(element).bits - 1)) - 1) * 0x01010101;
+    if (element == BSM_INT8) return 0xffffffff;
+    return ((1u << (byte_of(bits_of_each, element) - 1)) - 1) * 0x01010101;
 }
 
 /* Any element, rounded once; out of line, since many kernels need it somewhere and none in its inner loop. */

@@ -4,7 +4,7 @@
  * zeros aside, may span three powers of two.  The squares of its integers may add up to 2^24: then no sum of products
  * of two such rows, of any of their columns, is larger than 2^24 (Cauchy and Schwarz), and fp32 holds it.  So the sum
  * of bf16 products that the tensor cores make of them in fp32 is the exact one in any order, and is the one of
- * integers: which path a row takes changes no bit.  A row that has neither, or a NaN, is told of by a flag, and then
+ * integers: which path a row takes changes no bit.  A row that has neither, or a NaN, sets a flag, and then
  * all rows go as bf16.
  *
  * A warp takes a row, 4096 columns at a time: 16 codes a lane and step, and in front of them the scales, four a

@@ -10,9 +10,8 @@ enum { LEAST_EXPONENT = -40, MOST_EXPONENT = 40 };
 /* Exponents of the smallest nonzero and of the largest magnitude of an element. */
 __device__ static inline void element_range(int element, int *least, int *most)
 {
-    const bsm_element_info &info = element_of(element);
-    *least = 1 - info.bias - info.mantissa_bits;
-    *most = (__double2hiint(info.max_value) >> 20) - 1023;
+    *least = 1 - byte_of(bias_of_each, element) - byte_of(mantissa_bits_of_each, element);
+    *most = byte_of(exponent_of_each, element);
     if (element == BSM_INT8) *least = -6, *most = 1;       /* -2 is a code */
 }
 

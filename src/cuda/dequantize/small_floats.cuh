@@ -12,9 +12,10 @@ struct small_float { uint32_t magnitude, sign, magnitude_shift, sign_shift, mend
 
 __device__ static inline small_float small_float_of(int element)
 {
-    const bsm_element_info &info = element_of(element);
-    const uint32_t magnitude_bits = info.bits - 1, power = (127 + 127 - info.bias) << 7;
-    return { ((1u << magnitude_bits) - 1) * 0x00010001, 0x00010001u << magnitude_bits, 7u - info.mantissa_bits,
+    const uint32_t magnitude_bits = (uint32_t)byte_of(bits_of_each, element) - 1,
+                   mantissa_bits = (uint32_t)byte_of(mantissa_bits_of_each, element),
+                   power = (127u + 127 - (uint32_t)byte_of(bias_of_each, element)) << 7;
+    return { ((1u << magnitude_bits) - 1) * 0x00010001, 0x00010001u << magnitude_bits, 7 - mantissa_bits,
              15 - magnitude_bits, power * 0x00010001 };
 }
 
@@ -38,7 +39,7 @@ __device__ static inline uint32_t mend_special_pair(int element, uint32_t codes,
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const uint32_t code = codes >> 16 * half & 0xff, magnitude = code & 0x7f;
-        if (magnitude <= element_of(element).max_code) continue;
+        if ((int)magnitude <= byte_of(max_code_of_each, element)) continue;
         const bool infinite = element == BSM_E5M2 && magnitude == 0x7c;
         const uint32_t bits = (infinite ? 0x7f80u : 0x7fc0u) | (code & 0x80) << 8;
         decoded = (decoded & ~(0xffffu << 16 * half)) | bits << 16 * half;

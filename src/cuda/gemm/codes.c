@@ -310,7 +310,7 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     const struct bsmi_cuda_multiply *c = run->multiply;
     const struct bsmi_cuda_gpu *gpu = run->queue.gpu;
     struct bsmi_tensor_memory_parameters *t = &to->tensor_memory;
-    t->spread = c->spread, t->kept = c->kept > 0 ? bsmi_cuda_at(run, c->kept_at) : NULL;
+    t->split_k = c->split_k, t->kept = c->kept > 0 ? bsmi_cuda_at(run, c->kept_at) : NULL;
     bsmi_codes_fill(g, &p->a, &p->b, t);
     const bsm_status status =
         map_codes(gpu, g->operands, "a", &p->a, &c->a.codes, run->workspace, g->a_box_rows, &t->gemm.a, &t->a_scales);

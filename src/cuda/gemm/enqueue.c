@@ -75,7 +75,7 @@ bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct 
     const int64_t tiles = given.gemm.tiles;
     bsm_status status = operands->fill(run, instance, &given);
     if (status == BSM_OK) status = map_d(run, instance, &given.gemm);
-    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->spread ? tiles * c->parts : tiles, &given)
+    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->split_k ? tiles * c->parts : tiles, &given)
                             : status;
 }
 
@@ -120,7 +120,7 @@ static bsm_status finish(struct bsmi_cuda_run *run)
 static bsm_status check_direct(const struct bsmi_cuda_run *run)
 {
     const struct bsmi_cuda_multiply *c = run->multiply;
-    if (c->direct == (bsmi_cuda_finishes_directly(run->product, c->gemm) && !c->spread)) return BSM_OK;
+    if (c->direct == (bsmi_cuda_finishes_directly(run->product, c->gemm) && !c->split_k)) return BSM_OK;
     return bsmi_fail(
         BSM_EINVAL,
         "amax or d->tensor_scale is NULL in one and given in the other of the plan's description and this one: on a "

@@ -1,4 +1,4 @@
-/* What follows S, as the kernels that finish D are told of it; and what D needs before. */
+/* What follows S, as the kernels that finish D are given it; and what D needs before. */
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
 
@@ -34,7 +34,7 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bs
         e->sums = (float *)(void *)(workspace + c->sums_at), e->sums_pitch = c->sums_pitch;
         e->sums_batch_pitch = grouped ? 0 : p->m * c->sums_pitch;
         e->sums_are_scaled = finds_exponents(c, p);
-        if (c->spread) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
+        if (c->split_k) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
     }
     e->a_exponents = exponents(&c->a, workspace);
     e->b_exponents = bsmi_cuda_wants_prepacked(c) ? p->b_panels : exponents(&c->b, workspace);

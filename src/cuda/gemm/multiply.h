@@ -68,9 +68,8 @@ struct bsmi_cuda_multiply {
     size_t sums_at;
     int64_t sums_pitch;
     int parts;                            /* of K, each summed by itself: bsmi_codes_parts */
-    bool spread;                          /* each goes to CTAs of its own, and bsmi_finish adds them; else a CTA keeps
-                                             them at
-                                             kept_at */
+    bool split_k;                         /* each goes to CTAs of its own, and bsmi_finish adds them; else a CTA keeps
+                                             them at kept_at */
     int64_t kept;                         /* numbers */
     size_t kept_at;
     size_t workspace_bytes;
@@ -122,7 +121,7 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
 int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product);
 
 /* Whether the parts of K go to CTAs of their own where so many clusters of the instance run at one time. */
-bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, int64_t clusters);
+bool bsmi_cuda_splits_k(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, int64_t clusters);
 
 /* gemm: number of an instance that the GPU has and that serves the product, or -1 for the SIMT kernel.  Fails with
  * BSM_EOVERFLOW if the workspace cannot be counted. */

@@ -27,7 +27,7 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
         if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
-            || bsmi_mul_overflows(rows, c->spread ? c->parts : 1, &rows)
+            || bsmi_mul_overflows(rows, c->split_k ? c->parts : 1, &rows)
             || bsmi_cuda_place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
     }
     if (bsmi_cuda_place(c->kept, (int64_t)sizeof(float), &c->kept_at, &end)) return true;
@@ -50,7 +50,7 @@ int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_pr
     return (p->groups > 0 ? rows + 2 * p->groups : rows * p->batch) * columns;
 }
 
-bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *g, const struct bsmi_product *p, int64_t clusters)
+bool bsmi_cuda_splits_k(const struct bsmi_gemm_instance *g, const struct bsmi_product *p, int64_t clusters)
 {
     return bsmi_gemm_is_swapped(g) && bsmi_codes_parts(g->operands, p->k) > 1 && bsmi_cuda_tiles(g, p) < clusters;
 }
@@ -62,8 +62,8 @@ static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
     const int64_t clusters = gpu->gemm_clusters[c->gemm], cluster = g->cluster_rows * g->cluster_columns;
     c->parts = bsmi_codes_parts(g->operands, p->k);
-    c->spread = bsmi_cuda_spreads(g, p, clusters);
-    if (c->spread) c->direct = false;
+    c->split_k = bsmi_cuda_splits_k(g, p, clusters);
+    if (c->split_k) c->direct = false;
     else if (c->parts > 1)
         c->kept = BSMI_MIN(bsmi_cuda_tiles(g, p), clusters) * cluster * g->tile_rows * g->tile_columns;
 }

@@ -107,19 +107,17 @@ struct BSMI_GEMM_PARAMETERS(bsmi_tensor_memory_parameters)
     struct bsmi_tensor_map a_scales, b_scales;
     int32_t a_scale_blocks, b_scale_blocks;
     int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for 128 bytes of a row in shared memory: 64 and 96 where it
-                                             pads 16 codes of 4
-                                             and of 6 bits to 16 bytes */
+                                             pads 16 codes of 4 and of 6 bits to 16 bytes */
     uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
     int32_t last_products;                /* products of the last step of K: scales behind them are not read */
     int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in
-                                             ascending
-                                             order: a function of K alone; 0: never */
+                                             ascending order: a function of K alone; 0: never */
     int32_t parts;                        /* so many of them; 0 counts as 1 */
-    int32_t spread;                       /* instances of fewer rows than columns, direct 0: parts go to CTAs of their
-                                             own, and each to its
-                                             place in epilogue.sums; 0: a CTA makes all parts of a tile */
-    float *kept;                          /* parts > 1, not spread: tile_rows * tile_columns numbers of each CTA of the
-                                             grid */
+    int32_t split_k;                      /* instances of fewer rows than columns, direct 0: parts go to CTAs of their
+                                             own, and each to its place in epilogue.sums; 0: a CTA makes all parts of a
+                                             tile */
+    float *kept;                          /* parts > 1, not split_k: tile_rows * tile_columns numbers of each CTA of
+                                             the grid */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* Quantizing whole blocks of bf16 that lie well, at the speed of memory: every number costs two or three of the
  * operations of which an SM of compute capability 9.0 does 64 a cycle.  No function is called in here.  Blocks that
- * need more thought (NaN, infinity, scales at the ends of e8m0) are told of, and done again by block.cuh.
+ * need more thought (NaN, infinity, scales at the ends of e8m0) are flagged, and done again by block.cuh.
  *
  * A warp takes stretches of 256 neighbouring octets, half of it at a time.  They come to shared memory in the order of
  * memory, and go from there to the threads by whole or half blocks: what a block needs once, a thread or two compute,

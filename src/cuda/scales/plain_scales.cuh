@@ -55,7 +55,7 @@ __device__ static inline bool copy_four_rows(const bsmi_plain_scales &p, int32_t
 /* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general path.  True if one
  * is a fallback row. */
 template <bool words>
-__device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
+__device__ static inline bool load_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
                                           int32_t cta, int32_t ctas)
 {
     constexpr int32_t WARPS = BSMI_DECODE_PLAIN_THREADS / 32;
@@ -65,17 +65,17 @@ __device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi
         const int32_t row = four / 32 * 128 + four % 32;
         const bool outside = copy_four_rows<words>(p, row, p.to + four / 32 * p.band_bytes + four % 32 * 16);
         if (p.exponents == nullptr) continue;
-        if (__any_sync(0xffffffff, outside)) fallback |= bring_fours<true>(general, four, four + 1, 1);
+        if (__any_sync(0xffffffff, outside)) fallback |= load_fours<true>(general, four, four + 1, 1);
         else if (lane < 4 && row + 32 * lane < p.rows) p.exponents[row + 32 * lane] = 0;
     }
     return fallback;
 }
 
 /* The CTA's part of kernel bsmi_decode_plain. */
-__device__ static inline void bring_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
+__device__ static inline void load_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
                                                  int32_t cta, int32_t ctas)
 {
-    bool fallback = p.words != 0 ? bring_plain<true>(p, general, cta, ctas) : bring_plain<false>(p, general, cta, ctas);
+    bool fallback = p.words != 0 ? load_plain<true>(p, general, cta, ctas) : load_plain<false>(p, general, cta, ctas);
     if (p.exponents == nullptr) return;
     fallback = __syncthreads_or(fallback) != 0;
     if (threadIdx.x == 0) p.fallback[cta] = fallback;

@@ -175,7 +175,7 @@ __device__ static int write_rows_again(const bsmi_row_scales_parameters &p, cons
 
 /* Fours of rows from `first` on, each `step`-th, in any layout.  True if a row of this thread is a fallback row. */
 template <bool e8m0>
-__device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters &p, int64_t first, int64_t end,
+__device__ __noinline__ static bool load_fours(const bsmi_row_scales_parameters &p, int64_t first, int64_t end,
                                                 int64_t step)
 {
     const bsmi_device_matrix &m = p.source;
@@ -203,21 +203,21 @@ __device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters
 }
 
 /* By one of `ctas` CTAs of BSMI_DECODE_THREADS threads: warps stride over four rows each. */
-template <bool e8m0> __device__ static inline bool bring_rows(const bsmi_row_scales_parameters &p, int cta, int ctas)
+template <bool e8m0> __device__ static inline bool load_rows(const bsmi_row_scales_parameters &p, int cta, int ctas)
 {
     const uint32_t first = ((uint32_t)cta * BSMI_DECODE_THREADS + threadIdx.x) / 32,
                    step = (uint32_t)ctas * (BSMI_DECODE_THREADS / 32);
-    return bring_fours<e8m0>(p, first, (p.source.rows + 127) / 128 * 32 * p.source.batch, step);
+    return load_fours<e8m0>(p, first, (p.source.rows + 127) / 128 * 32 * p.source.batch, step);
 }
 
 /* The CTA's part of kernel bsmi_decode. */
-__device__ static inline void bring_scales(const bsmi_row_scales_parameters &p, int cta, int ctas)
+__device__ static inline void load_scales(const bsmi_row_scales_parameters &p, int cta, int ctas)
 {
     if (p.source.scale != BSM_E8M0) {
-        bring_rows<false>(p, cta, ctas);
+        load_rows<false>(p, cta, ctas);
         return;
     }
-    const bool fallback = __syncthreads_or(bring_rows<true>(p, cta, ctas)) != 0;
+    const bool fallback = __syncthreads_or(load_rows<true>(p, cta, ctas)) != 0;
     if (threadIdx.x == 0) p.fallback[cta] = fallback;
 }
 

@@ -145,30 +145,30 @@ __device__ static inline gemm_tile gemm_tile_of(const bsmi_tensor_memory_paramet
 }
 
 /* The jobs of this CTA or pair, in their order; every role walks them so.  The parts of a tile follow each other in one
- * CTA, which adds them up; or, where tiles are fewer than CTAs (p.spread, swapped instances), they go to as many CTAs,
+ * CTA, which adds them up; or, where tiles are fewer than CTAs (p.split_k, swapped instances), they go to as many CTAs,
  * and bsmi_finish adds them. */
 template <class CONFIG> struct gemm_jobs {
     int64_t number, count, step;
     int32_t part, parts, all_steps;
-    bool spread;
+    bool split_k;
     __device__ explicit gemm_jobs(const bsmi_tensor_memory_parameters &p)
         : number(blockIdx.x / CONFIG::CTAS), step(gridDim.x / CONFIG::CTAS), part(0), parts(p.parts > 1 ? p.parts : 1),
-          all_steps(gemm_steps(p)), spread(CONFIG::SWAPPED && p.spread != 0)
+          all_steps(gemm_steps(p)), split_k(CONFIG::SWAPPED && p.split_k != 0)
     {
-        count = gemm_tiles(p) * (spread ? parts : 1);
+        count = gemm_tiles(p) * (split_k ? parts : 1);
     }
     __device__ bool more() const { return number < count; }
     __device__ void next()
     {
-        if (!spread && ++part < parts) return;
+        if (!split_k && ++part < parts) return;
         part = 0;
         number += step;
     }
     __device__ gemm_job job(const bsmi_tensor_memory_parameters &p, uint32_t rank) const
     {
         gemm_job job;
-        job.part = spread ? (int32_t)((uint32_t)number % (uint32_t)parts) : part;
-        job.tile = gemm_tile_of<CONFIG>(p, spread ? (uint32_t)number / (uint32_t)parts : number, rank);
+        job.part = split_k ? (int32_t)((uint32_t)number % (uint32_t)parts) : part;
+        job.tile = gemm_tile_of<CONFIG>(p, split_k ? (uint32_t)number / (uint32_t)parts : number, rank);
         job.first_step = parts == 1 ? 0 : job.part * p.split_blocks;
         job.steps = parts == 1 ? all_steps : min(p.split_blocks, all_steps - job.first_step);
         return job;

@@ -26,7 +26,7 @@ template <class CONFIG>
 __device__ static inline bool add_parts(const bsmi_tensor_memory_parameters &p, const gemm_job &job, int piece,
                                         float (&sums)[CONFIG::SUMS])
 {
-    if (p.parts <= 1 || (CONFIG::SWAPPED && p.spread)) return true;
+    if (p.parts <= 1 || (CONFIG::SWAPPED && p.split_k)) return true;
     float4 *kept = (float4 *)p.kept + ((int64_t)blockIdx.x * CONFIG::PIECES + piece) * (CONFIG::SUMS / 4) * 128
                    + threadIdx.x % 128;
 #pragma unroll

@@ -83,7 +83,7 @@ __device__ static inline void store_column(const bsmi_tensor_memory_parameters &
                                            const float (&sums)[CONFIG::SUMS])
 {
     gemm_output output = gemm_output_of(p, job.tile.matrix);
-    if (p.spread) output.data += job.part * p.epilogue.sums_part_pitch * 4;
+    if (p.split_k) output.data += job.part * p.epilogue.sums_part_pitch * 4;
     const int64_t bytes = output.element == BSM_FP32 ? 4 : 2;
 #pragma unroll
     for (int i = 0; i < CONFIG::SUMS; i++)

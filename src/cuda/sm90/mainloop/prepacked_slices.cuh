@@ -14,6 +14,9 @@ template <class CONFIG> struct prepacked_slices {
 
     __device__ inline prepacked_slices(const consumer_thread &thread) : at(thread), finish {}
     {
+        /* Zero, which ptxas cannot know: an address in a uniform register costs a vote of the warp wherever a thread's
+         * predicate guards what is computed of it, while the next warpgroup waits for the sums. */
+        at.shared += at.lane >> 5;
         constexpr uint32_t OF_TWO_ROWS = 2 * BSMI_PREPACKED_COLUMNS / CONFIG::BLOCK;
         codes = at.shared + CONFIG::AT_CODES + (at.warp * 32 + at.lane) * 16;
         scales = at.shared + CONFIG::AT_CODES + BSMI_PREPACKED_CODE_BYTES + (at.warp * 8 + at.lane / 4) * OF_TWO_ROWS;

@@ -1,7 +1,7 @@
-/* bench_roads: one product of MXFP4 by the kernel that the plan takes, by one that is given bf16 rows, and by cuBLAS on the same
+/* bench_lowerings: one product of MXFP4 by the kernel that the plan takes, by one that is given bf16 rows, and by cuBLAS on the same
  * values in bf16 dequantized beforehand; in turn, and each by itself; a line for each.
  *
- * bench_roads M N K NUMBERS [ROUNDS]; NUMBERS: normal, student (t with 4 degrees of freedom), outliers (normal, one in a thousand
+ * bench_lowerings M N K NUMBERS [ROUNDS]; NUMBERS: normal, student (t with 4 degrees of freedom), outliers (normal, one in a thousand
  * 64 times larger).  Whether rows go as integers depends on the numbers: how many may is printed, by the spread of their scales. */
 #include "loop.h"
 #include "operands.h"
@@ -163,7 +163,7 @@ int main(int argc, char **argv)
     static struct product p;
     char text[1000];
     if (argc < 5 || argc > 6) {
-        fprintf(stderr, "usage: bench_roads M N K normal|student|outliers [ROUNDS]\n");
+        fprintf(stderr, "usage: bench_lowerings M N K normal|student|outliers [ROUNDS]\n");
         return EXIT_WRONG_USAGE;
     }
     p.m = number_of(argv[1], MOST_SIDE), p.n = number_of(argv[2], MOST_SIDE), p.k = number_of(argv[3], MOST_SIDE);
