@@ -122,7 +122,7 @@ ABI_OFFSET(bsm_quantize_stats, amax, 72)
 ABI_OFFSET(bsm_quantize_stats, scale_histogram, 80)
 
 /* bsm_matmul */
-ABI_SIZE(bsm_matmul, 160)
+ABI_SIZE(bsm_matmul, 168)
 ABI_OFFSET(bsm_matmul, struct_size, 0)
 ABI_OFFSET(bsm_matmul, a, 8)
 ABI_OFFSET(bsm_matmul, b, 16)
@@ -146,6 +146,8 @@ ABI_OFFSET(bsm_matmul, group_rows, 128)
 ABI_OFFSET(bsm_matmul, stream, 136)
 ABI_OFFSET(bsm_matmul, b_panels, 144)
 ABI_OFFSET(bsm_matmul, compute, 152)
+ABI_OFFSET(bsm_matmul, order, 156)
+ABI_OFFSET(bsm_matmul, group_columns, 160)
 
 /* bsm_npy */
 ABI_SIZE(bsm_npy, 120)

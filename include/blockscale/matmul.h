@@ -109,6 +109,14 @@ typedef enum bsm_per {
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows
  *            each, their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch
  *            1.
+ *   group_columns   NULL, or, in place of group_rows, groups along K, as gradients of experts' weights want them: A and
+ *            B hold the columns of all groups one after the other, group_columns[g] >= 0 of them each, their sum is K.
+ *            a and b have batch 1, D has the batch `groups`, and matrix g of it is the product of the columns of
+ *            group g; all else (C, bias, alpha per batch) is as for such a batch, bits are those of a product of these
+ *            columns alone, and a group without columns has S = 0.  Groups begin with a block: of the numbers that are
+ *            not 0 all but the last are multiples of 32 (of 64 where an operand is NVFP4 in GGUF's blocks).  Groups of
+ *            other sizes are filled up with columns of zeros in A and B before these are quantized.  B is read as it
+ *            is stored.
  *   compute  EXACT, or the permission FAST.
  *   order    K, or the permission ANY.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU
@@ -157,10 +165,11 @@ typedef struct bsm_matmul {
     const void *b_panels;
     bsm_compute compute;
     bsm_order order;
+    const int64_t *group_columns;        /* with groups > 0: they are along K, and group_rows is NULL */
 } bsm_matmul;
 
 /* BSM_OK if bsm_multiply would serve this description; else the status, and the sentence in bsm_last_error.
- * Reads descriptions and, in host memory, group_rows; no other data. */
+ * Reads descriptions and, in host memory, group_rows or group_columns; no other data. */
 BSM_API bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product);
 
 /* Computes the product with a workspace that the context keeps and grows.
@@ -184,7 +193,8 @@ BSM_API void bsm_plan_destroy(bsm_plan *plan);
  * It must not overlap anything that the product reads or writes. */
 BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
 
-/* Runs the plan on a description that differs from the plan's only in pointers and group_rows (their sum stays M).
+/* Runs the plan on a description that differs from the plan's only in pointers, group_rows (their sum stays M) and
+ * group_columns (K).
  * Optional pointers (c, bias, alpha, beta, amax, tensor scales) may be NULL in one and given in the other.
  * Allocates nothing.  A plan may run in several threads at once, each with its own workspace.
  * On a GPU: puts the work into the stream and returns, waits for nothing, and may be captured into a graph.  A plan
@@ -197,8 +207,8 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
 
 /* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B,
  * pair of formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as
- * it is stored (CPU kernels for few rows of A, up to 8; portable ones; GPUs but Hopper, more rows of A than some 64,
- * other weights than MXFP4 and NVFP4) or the bytes cannot be counted.
+ * it is stored (CPU kernels for few rows of A, up to 8; portable ones; groups along K; GPUs but Hopper, more rows of A
+ * than some 64, other weights than MXFP4 and NVFP4) or the bytes cannot be counted.
  * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
  * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);

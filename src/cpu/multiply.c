@@ -18,6 +18,7 @@ struct run {
     int64_t row_tiles, column_tiles;      /* of one matrix of a batch */
     int64_t *group_tiles, *group_starts;  /* grouped: number of the first tile, of the first row; one more than
                                              groups */
+    int64_t *column_starts;               /* groups along K: of their first columns; one more than groups */
     unsigned char *threads;               /* thread_bytes each */
     const unsigned char *prepacked_b;     /* of all matrices of B; NULL: B as it is stored */
     size_t b_matrix_bytes;
@@ -83,9 +84,10 @@ bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kern
     if (p->b.bits <= 8) bsmi_element_table(p->b.element, c->b_values);
     scale_table(p->a.scale, c->a_scales);
     scale_table(p->b.scale, c->b_scales);
-    if (p->groups > INT64_MAX / 64)
-        return bsmi_fail(BSM_EOVERFLOW, "groups=%lld: the workspace cannot be counted", (long long)p->groups);
-    c->shared_bytes = p->groups == 0 ? 0 : aligned((size_t)(p->groups + 1) * 2 * sizeof(int64_t));
+    const int64_t groups = p->groups + p->column_groups;
+    if (groups > INT64_MAX / 64)
+        return bsmi_fail(BSM_EOVERFLOW, "groups=%lld: the workspace cannot be counted", (long long)groups);
+    c->shared_bytes = groups == 0 ? 0 : aligned((size_t)(groups + 1) * 2 * sizeof(int64_t));
     c->thread_bytes = sizeof(struct thread_header) + aligned(sums_bytes(c)) +
                       aligned(bsmi_kernel_scratch_bytes(kernel, c->tile_rows, c->tile_columns)) +
                       aligned(bsmi_epilogue_scratch_bytes(c->tile_columns));
@@ -134,6 +136,16 @@ static struct bsmi_epilogue_tile locate(const struct run *run, int64_t index)
     return tile;
 }
 
+/* What a tile of one of the groups along K reads of an operand. */
+static const struct bsmi_matrix *columns_of_group(const struct run *run, int64_t group, const struct bsmi_matrix *whole,
+                                                  struct bsmi_matrix *part)
+{
+    if (run->column_starts == NULL) return whole;
+    const int64_t first = run->column_starts[group];
+    *part = bsmi_matrix_columns(whole, first, run->column_starts[group + 1] - first);
+    return part;
+}
+
 static void run_tile(void *argument, int64_t index, int worker)
 {
     const struct run *run = argument;
@@ -142,11 +154,14 @@ static void run_tile(void *argument, int64_t index, int worker)
     struct thread_header *header = thread_memory(run, worker);
     unsigned char *sums = (unsigned char *)(header + 1), *scratch = sums + aligned(sums_bytes(c));
     struct bsmi_epilogue_tile at = locate(run, index);
+    struct bsmi_matrix a_part, b_part;
+    const struct bsmi_matrix *a = columns_of_group(run, at.matrix, &p->a, &a_part),
+                             *b = columns_of_group(run, at.matrix, &p->b, &b_part);
     const struct bsmi_tile tile = {
-        .a = { &p->a, c->a_values, c->a_scales }, .b = { &p->b, c->b_values, c->b_scales },
+        .a = { a, c->a_values, c->a_scales }, .b = { b, c->b_values, c->b_scales },
         .a_batch = p->groups > 0 || p->a.batch == 1 ? 0 : at.matrix, .b_batch = p->b.batch == 1 ? 0 : at.matrix,
         .row = at.row, .rows = at.rows, .column = at.column, .columns = at.columns,
-        .split = p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0, .k = p->k,
+        .split = p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0, .k = a->columns,
         .prepacked_b = run->prepacked_b == NULL
                            ? NULL
                            : run->prepacked_b + (p->b.batch == 1 ? 0 : (size_t)at.matrix) * run->b_matrix_bytes,
@@ -177,6 +192,15 @@ static int64_t start_groups(struct run *run, void *memory)
     return tiles;
 }
 
+static void start_column_groups(struct run *run, void *memory)
+{
+    const struct bsmi_product *p = run->product;
+    int64_t column = 0;
+    run->column_starts = memory;
+    for (int64_t g = 0; g < p->column_groups; column += p->group_columns[g++]) run->column_starts[g] = column;
+    run->column_starts[p->column_groups] = column;
+}
+
 /* Told by bits: a caller who flushes subnormals gets the same. */
 static void finish_amax(const struct run *run)
 {
@@ -192,6 +216,7 @@ void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *
     run.prepacked_b = bsmi_prepacked_for(c->kernel, p, &run.b_matrix_bytes);
     run.row_tiles = bsmi_ceil_div(p->m, c->tile_rows);
     run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);
+    if (p->column_groups > 0) start_column_groups(&run, workspace);
     const int64_t tiles = p->groups > 0 ? start_groups(&run, workspace) : run.row_tiles * run.column_tiles * p->batch;
     for (int i = 0; i < c->threads; i++) thread_memory(&run, i)->amax_bits = 0;
     bsmi_matrix_clear_scale_padding(&p->d);

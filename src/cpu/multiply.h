@@ -5,7 +5,8 @@
 #include "table.h"
 #include "product/product.h"
 
-/* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
+/* Made once for a product; a product that differs in pointers, group_rows and group_columns alone can run with
+ * it. */
 struct bsmi_cpu_multiply {
     const struct bsmi_kernel *kernel;
     int threads;

@@ -39,7 +39,7 @@ size_t bsmi_prepacked_bytes(const struct bsmi_kernel *kernel, const struct bsmi_
 {
     const struct bsmi_microkernel *micro = kernel->microkernel;
     int64_t bytes;
-    if (micro == NULL || !micro->prepacks_b) return 0;
+    if (micro == NULL || !micro->prepacks_b || p->column_groups > 0) return 0;
     if (bsmi_mul_overflows(panels_of_matrix(micro, p), (int64_t)micro->b_bytes, &bytes)) return 0;
     if (bsmi_mul_overflows(bytes, p->b.batch, &bytes)) return 0;
     if (bsmi_add_overflows(bytes, (int64_t)sizeof(struct header), &bytes)) return 0;

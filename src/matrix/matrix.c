@@ -229,6 +229,18 @@ bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct
     return status == BSM_OK ? check_pointers(name, &copy, m) : status;
 }
 
+struct bsmi_matrix bsmi_matrix_columns(const struct bsmi_matrix *m, int64_t first, int64_t columns)
+{
+    const struct bsmi_packing_unit unit = bsmi_packing_unit_of(m->packing, m->format, m->bits);
+    struct bsmi_matrix part = *m;
+    if (first > 0) part.data += first / unit.elements * unit.bytes;
+    part.columns = columns;
+    if (m->block == 0) return part;
+    part.first_scale += first / m->block;
+    part.scale_columns = bsmi_ceil_div(columns, m->block);
+    return part;
+}
+
 bsm_status bsmi_matrix_tensor_scale(const char *name, const struct bsmi_matrix *m, float *tensor_scale)
 {
     *tensor_scale = m->tensor_scale == NULL ? 1 : *m->tensor_scale;

@@ -18,6 +18,7 @@ struct bsmi_matrix {
     unsigned char *data, *scales;
     int64_t pitch, row_bytes, batch_bytes;               /* between rows and matrices; pitch in elements */
     int64_t scale_batch_bytes;
+    int64_t first_scale;                  /* of some columns of a matrix: scales of a row in front of theirs */
     struct bsmi_scale_map map;            /* of one matrix of the batch; unused when unscaled */
     float *tensor_scale;
     bsm_tensor_scale_use tensor_scale_use;
@@ -26,6 +27,9 @@ struct bsmi_matrix {
 /* Checks `given` whole; name is the argument's ("a", "destination"), so that sentences say "a->pitch=7: ...".
  * Reads no data, nor *tensor_scale: that is a device's business where the matrix lies on a device. */
 bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix);
+
+/* Some columns of a matrix, for reading: `first` is a multiple of its block and of its packing's unit. */
+struct bsmi_matrix bsmi_matrix_columns(const struct bsmi_matrix *matrix, int64_t first, int64_t columns);
 
 /* Bytes from the first to the last code of a row; of GGUF whole blocks. */
 int64_t bsmi_row_used_bytes(const struct bsmi_matrix *matrix);

@@ -22,7 +22,7 @@ void bsmi_row_scales(const struct bsmi_matrix *m, int64_t batch, int64_t row, in
 
 static inline unsigned char *bsmi_scale_pointer(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s)
 {
-    return m->scales + batch * m->scale_batch_bytes + bsmi_scale_at(&m->map, row, s);
+    return m->scales + batch * m->scale_batch_bytes + bsmi_scale_at(&m->map, row, m->first_scale + s);
 }
 
 /* Writes zeros into the padding scales of every matrix of the batch. */

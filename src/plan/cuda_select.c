@@ -43,6 +43,10 @@ bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format 
 static bsm_status check_operands(const struct bsmi_product *p)
 {
     const struct { const char *name; bsm_format format; } operands[] = { { "a", p->a.format }, { "b", p->b.format } };
+    if (p->column_groups > 0)
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "product->group_columns: this version has no kernel of GPUs for groups along K; use a CPU "
+                         "context");
     for (int i = 0; i < 2; i++)
         if (operands[i].format == BSM_FORMAT_FP32)
             return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: GPUs have no exact fp32 products in their tensor "

@@ -1,6 +1,7 @@
 /* Every rule of bsm_matmul, checked once. */
 #include "product.h"
 #include "core/core.h"
+#include "matrix/packing.h"
 #include "quantize/block/block.h"
 
 #define LL(x) ((long long)(x))
@@ -75,6 +76,17 @@ static bsm_status check_shapes(const bsm_matmul *given, struct bsmi_product *p)
     return BSM_OK;
 }
 
+/* D and C as those of a batch. */
+static bsm_status check_results(const struct bsmi_product *p, const char *because)
+{
+    if (p->d.batch != p->batch)
+        return bsmi_fail(BSM_EINVAL, "d->batch=%lld: D has %s, %lld", LL(p->d.batch), because, LL(p->batch));
+    if (p->has_c && p->c.batch != 1 && p->c.batch != p->batch)
+        return bsmi_fail(BSM_EINVAL, "c->batch=%lld: C has %s, %lld, or 1 and is broadcast", LL(p->c.batch), because,
+                         LL(p->batch));
+    return BSM_OK;
+}
+
 static bsm_status check_batches(struct bsmi_product *p)
 {
     if (p->a.batch != p->b.batch && p->a.batch != 1 && p->b.batch != 1)
@@ -82,13 +94,7 @@ static bsm_status check_batches(struct bsmi_product *p)
                          "a->batch=%lld and b->batch=%lld: they are equal, or one of them is 1 and is broadcast",
                          LL(p->a.batch), LL(p->b.batch));
     p->batch = p->a.batch == 1 ? p->b.batch : p->a.batch;
-    if (p->d.batch != p->batch)
-        return bsmi_fail(BSM_EINVAL, "d->batch=%lld: D has the batch of the product, %lld", LL(p->d.batch),
-                         LL(p->batch));
-    if (p->has_c && p->c.batch != 1 && p->c.batch != p->batch)
-        return bsmi_fail(BSM_EINVAL, "c->batch=%lld: C has the batch of the product, %lld, or 1 and is broadcast",
-                         LL(p->c.batch), LL(p->batch));
-    return BSM_OK;
+    return check_results(p, "the batch of the product");
 }
 
 static bsm_status check_group_rows(const struct bsmi_product *p)
@@ -107,16 +113,11 @@ static bsm_status check_group_rows(const struct bsmi_product *p)
     return BSM_OK;
 }
 
-static bsm_status check_groups(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
+static bsm_status check_row_groups(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
 {
     p->groups = given->groups;
     p->group_rows = given->group_rows;
     p->batch = 1;
-    if (p->groups < 0) return bsmi_fail(BSM_EINVAL, "product->groups=%lld is negative", LL(p->groups));
-    if (p->group_rows == NULL)
-        return bsmi_fail(BSM_EINVAL,
-                         "product->group_rows is NULL, but product->groups=%lld: give the rows of each group",
-                         LL(p->groups));
     if (p->b.batch != p->groups)
         return bsmi_fail(BSM_EINVAL, "b->batch=%lld: B has one matrix for each of the %lld groups", LL(p->b.batch),
                          LL(p->groups));
@@ -127,6 +128,72 @@ static bsm_status check_groups(const bsm_matmul *given, bool on_device, struct b
             return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: grouped, %s is one matrix with the rows of all groups",
                              single[i].name, LL(single[i].batch), single[i].name);
     return on_device ? check_aligned("group_rows", p->group_rows, sizeof(int64_t)) : check_group_rows(p);
+}
+
+int64_t bsmi_product_column_unit(const struct bsmi_product *p)
+{
+    int64_t unit = 32;
+    const struct bsmi_matrix *const operands[] = { &p->a, &p->b };
+    for (int i = 0; i < 2; i++) {
+        const struct bsmi_matrix *m = operands[i];
+        unit = BSMI_MAX(unit, BSMI_MAX(m->block, bsmi_packing_unit_of(m->packing, m->format, m->bits).elements));
+    }
+    return unit;
+}
+
+static bsm_status check_group_columns(const struct bsmi_product *p)
+{
+    const int64_t unit = bsmi_product_column_unit(p);
+    int64_t columns = 0;
+    for (int64_t g = 0; g < p->column_groups; g++) {
+        const int64_t more = p->group_columns[g];
+        if (more < 0) return bsmi_fail(BSM_EINVAL, "product->group_columns[%lld]=%lld is negative", LL(g), LL(more));
+        if (more != 0 && columns % unit != 0)
+            return bsmi_fail(BSM_EINVAL,
+                             "product->group_columns[%lld]=%lld begins behind %lld columns: groups of these operands "
+                             "begin at multiples of %lld",
+                             LL(g), LL(more), LL(columns), LL(unit));
+        if (bsmi_add_overflows(columns, more, &columns))
+            return bsmi_fail(BSM_EOVERFLOW,
+                             "the sum of product->group_columns up to number %lld is more than an int64_t counts",
+                             LL(g));
+    }
+    if (columns != p->k)
+        return bsmi_fail(BSM_EINVAL,
+                         "product->group_columns add up to %lld: they share out the %lld columns of A and B",
+                         LL(columns), LL(p->k));
+    return BSM_OK;
+}
+
+static bsm_status check_column_groups(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
+{
+    p->batch = p->column_groups = given->groups;
+    p->group_columns = given->group_columns;
+    const struct { const char *name; int64_t batch; } operands[] = { { "a", p->a.batch }, { "b", p->b.batch } };
+    for (int i = 0; i < 2; i++)
+        if (operands[i].batch != 1)
+            return bsmi_fail(BSM_EINVAL,
+                             "%s->batch=%lld: with product->group_columns it is one matrix with the columns of all "
+                             "groups",
+                             operands[i].name, LL(operands[i].batch));
+    const bsm_status status = check_results(p, "a matrix for each group");
+    if (status != BSM_OK) return status;
+    return on_device ? check_aligned("group_columns", p->group_columns, sizeof(int64_t)) : check_group_columns(p);
+}
+
+static bsm_status check_groups(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
+{
+    if (given->groups < 0) return bsmi_fail(BSM_EINVAL, "product->groups=%lld is negative", LL(given->groups));
+    if (given->group_rows == NULL && given->group_columns == NULL)
+        return bsmi_fail(BSM_EINVAL,
+                         "product->group_rows is NULL, but product->groups=%lld: give the rows of each group, or "
+                         "group_columns",
+                         LL(given->groups));
+    if (given->group_rows != NULL && given->group_columns != NULL)
+        return bsmi_fail(BSM_EINVAL,
+                         "product->group_rows=%p and product->group_columns=%p: groups are along one of both",
+                         (const void *)given->group_rows, (const void *)given->group_columns);
+    return (given->group_columns != NULL ? check_column_groups : check_row_groups)(given, on_device, p);
 }
 
 static bsm_status check_c(const struct bsmi_product *p)

@@ -43,6 +43,9 @@ static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)
     if (p->groups > 0)
         bsmi_regions_add_bytes(read, "group_rows", p->group_rows,
                                bsmi_region_bytes(p->groups, (int64_t)sizeof *p->group_rows));
+    if (p->column_groups > 0)
+        bsmi_regions_add_bytes(read, "group_columns", p->group_columns,
+                               bsmi_region_bytes(p->column_groups, (int64_t)sizeof *p->group_columns));
 }
 
 static void add_written(struct bsmi_regions *written, const struct bsmi_product *p)

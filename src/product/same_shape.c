@@ -4,8 +4,8 @@
 
 static bsm_status differ(const char *field, int64_t planned, int64_t given)
 {
-    return bsmi_fail(BSM_EINVAL, "%s=%lld, but the plan was made for %lld: only pointers and group_rows may change; "
-                                 "make another plan", field,
+    return bsmi_fail(BSM_EINVAL, "%s=%lld, but the plan was made for %lld: only pointers, group_rows and "
+                                 "group_columns may change; make another plan", field,
                      (long long)given, (long long)planned);
 }
 
@@ -53,6 +53,7 @@ bsm_status bsmi_product_same_shape(const struct bsmi_product *x, const struct bs
         { "d_nonfinite", (int64_t)x->d_nonfinite, (int64_t)y->d_nonfinite },
         { "d_no_saturate", x->d_no_saturate, y->d_no_saturate },
         { "groups", x->groups, y->groups },
+        { "groups (of columns)", x->column_groups, y->column_groups },
         { "compute", (int64_t)x->compute, (int64_t)y->compute },
         { "order", (int64_t)x->order, (int64_t)y->order },
     };

@@ -13,7 +13,7 @@ enum { SMALL_M = 4, SMALL_N = 6, SMALL_K = 64 };
 struct small_product {
     bsm_matrix a, b, c, d;
     bsm_matmul call;
-    int64_t group_rows[3];
+    int64_t group_rows[3], group_columns[3];
     float alpha[64], beta, ta, tb, td, amax, bias[64];
     struct {
         _Alignas(64) uint8_t a[2 * SMALL_M * SMALL_K], a_scales[64], b[3 * SMALL_N * SMALL_K], b_scales[64];
@@ -44,6 +44,7 @@ static inline void small_product_make(struct small_product *x)
     x->beta = x->ta = x->tb = x->td = 1;
     x->amax = -7;
     x->group_rows[0] = 3, x->group_rows[1] = 0, x->group_rows[2] = SMALL_M - 3;
+    x->group_columns[0] = 0, x->group_columns[1] = 32, x->group_columns[2] = SMALL_K - 32;
     x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a, .b = &x->b, .alpha = x->alpha, .beta = &x->beta,
                             .c = &x->c,
                             .bias = x->bias, .bias_per = BSM_PER_COLUMN, .d = &x->d, .amax = &x->amax };
@@ -53,6 +54,13 @@ static inline void small_product_group(struct small_product *x)
 {
     x->b.batch = 3;
     x->call.groups = 3, x->call.group_rows = x->group_rows;
+}
+
+/* Groups along K: the last one begins with the second block. */
+static inline void small_product_group_columns(struct small_product *x)
+{
+    x->d.batch = 3;
+    x->call.groups = 3, x->call.group_columns = x->group_columns;
 }
 
 #endif

@@ -91,6 +91,30 @@ static void other_group_rows(struct test *t)
     bsm_context_destroy(context);
 }
 
+static void other_group_columns(struct test *t)
+{
+    static const int64_t columns[][3] = { { 32, 0, 32 }, { 0, 0, 64 }, { 64, 0, 0 }, { 32, 32, 0 }, { 0, 64, 0 } };
+    bsm_context *context = make_context(t, NULL);
+    struct small_product x, want;
+    small_product_make(&x), small_product_make(&want);
+    small_product_group_columns(&x), small_product_group_columns(&want);
+    struct planned p = make_planned(t, context, &x.call);
+    CHECK(t, bsm_plan_b_panels_bytes(p.plan) == 0);
+    for (int i = 0; i < 5; i++) {
+        memcpy(x.group_columns, columns[i], sizeof columns[i]);
+        memcpy(want.group_columns, columns[i], sizeof columns[i]);
+        CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK
+                     && bsm_multiply(context, &want.call) == BSM_OK);
+        CHECK(t, same_d(&x, &want));
+    }
+    x.group_columns[0] += 32;
+    expect_error(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes), BSM_EINVAL, "add up to");
+    x.call.groups = 0, x.b.batch = 3;
+    expect_error(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes), BSM_EINVAL, "b->batch=3");
+    planned_free(&p);
+    bsm_context_destroy(context);
+}
+
 /* REFUSED(change, word): a plan for the small product does not run what differs like this. */
 #define REFUSED(change, word) \
     do { \
@@ -531,7 +555,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(other_pointers),
-        TEST(other_group_rows), TEST(panels_lie_apart),
+        TEST(other_group_rows), TEST(other_group_columns), TEST(panels_lie_apart),
         TEST(other_shapes),
         TEST(workspaces),
         TEST(workspace_is_enough),

@@ -164,6 +164,34 @@ static void batches_and_groups(struct test *t)
     RULE((small_product_group(&x), x.group_rows[1] = INT64_MAX), BSM_EOVERFLOW, "group_rows|number 1");
 }
 
+static void groups_along_k(struct test *t)
+{
+#define ALONG_K(change) (small_product_group_columns(&x), change)
+    FINE(small_product_group_columns(&x));
+    RULE(ALONG_K(x.call.groups = -3), BSM_EINVAL, "groups=-3|negative");
+    RULE(ALONG_K(x.call.group_columns = NULL), BSM_EINVAL, "group_rows is NULL|group_columns|groups=3");
+    RULE(ALONG_K(x.call.group_rows = x.group_rows), BSM_EINVAL, "group_rows=|group_columns=|one of both");
+    RULE(ALONG_K((x.a.batch = 3)), BSM_EINVAL, "a->batch=3|one matrix|columns of all groups");
+    RULE(ALONG_K((x.b.batch = 3)), BSM_EINVAL, "b->batch=3|one matrix|columns of all groups");
+    RULE(ALONG_K(x.d.batch = 2), BSM_EINVAL, "d->batch=2|matrix for each group|3");
+    RULE(ALONG_K(x.c.batch = 2), BSM_EINVAL, "c->batch=2|matrix for each group|broadcast");
+    FINE(ALONG_K(x.c.batch = 3));
+    FINE(ALONG_K((x.call.bias_per = BSM_PER_ROW, x.call.bias_batch_pitch = 4)));
+    RULE(ALONG_K(x.group_columns[1] = -32), BSM_EINVAL, "group_columns[1]=-32|negative");
+    RULE(ALONG_K((x.group_columns[1] = 16, x.group_columns[2] = 48)), BSM_EINVAL,
+         "group_columns[2]=48|behind 16 columns|multiples of 32");
+    RULE(ALONG_K((x.group_columns[2] = 33)), BSM_EINVAL, "group_columns add up to 65|64 columns");
+    RULE(ALONG_K((x.group_columns[2] = 0)), BSM_EINVAL, "group_columns add up to 32|64 columns");
+    RULE(ALONG_K((x.group_columns[1] = 64, x.group_columns[2] = INT64_MAX)), BSM_EOVERFLOW, "group_columns|number 2");
+    FINE(ALONG_K((x.a.columns = x.b.columns = 49, x.group_columns[2] = 17)));          /* the last is short */
+    FINE(ALONG_K((x.a.columns = x.b.columns = 17, x.group_columns[0] = 17, x.group_columns[1] = 0,
+                  x.group_columns[2] = 0)));
+    RULE((x.call.group_columns = x.group_columns, x.call.groups = 3), BSM_EINVAL, "d->batch=1|3");
+    RULE(ALONG_K(x.call.amax = (float *)(void *)(x.group_columns + 2)), BSM_EINVAL, "amax|group_columns");
+    FINE((x.call.group_columns = x.group_columns));                                  /* no groups: not looked at */
+#undef ALONG_K
+}
+
 /* Offsets to the byte: touching is allowed, one byte less is not. */
 static void overlaps(struct test *t)
 {
@@ -313,7 +341,7 @@ int main(int argc, char **argv)
         TEST(operands),
         TEST(choices),
         TEST(biases),
-        TEST(batches_and_groups),
+        TEST(batches_and_groups), TEST(groups_along_k),
         TEST(overlaps),
         TEST(d_and_c),
         TEST(data),

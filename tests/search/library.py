@@ -30,7 +30,8 @@ class Matmul(Structure):
                 ("d_recipe", c_int),
                 ("d_nonfinite", c_int), ("d_no_saturate", c_bool), ("amax", c_void_p), ("groups", c_int64),
                 ("group_rows", c_void_p),
-                ("stream", c_void_p), ("b_panels", c_void_p), ("compute", c_int), ("order", c_int)]
+                ("stream", c_void_p), ("b_panels", c_void_p), ("compute", c_int), ("order", c_int),
+                ("group_columns", c_void_p)]
 
 
 class ContextOptions(Structure):

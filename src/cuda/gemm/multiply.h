@@ -54,7 +54,8 @@ struct bsmi_cuda_operand {
     struct bsmi_fp8_operand fp8;
 };
 
-/* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
+/* Made once for a product; a product that differs in pointers, group_rows and group_columns alone can run with
+ * it. */
 struct bsmi_cuda_multiply {
     const struct bsmi_lowering *lowering; /* lowering.h; NULL: one thread an element, from the operands as they are */
     int gemm;                             /* number of the instance; -1 without a lowering */
