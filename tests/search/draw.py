@@ -166,6 +166,23 @@ def _d(rng, gate):
     return name
 
 
+def _groups_along_k(rng, problem):
+    """Makes groups along K of a product of single matrices."""
+    gguf = any(problem[x]["format"] == "nvfp4" and problem[x]["storage"]["packing"] == "gguf" for x in "ab")
+    unit, k = 64 if gguf else 32, problem["k"]
+    cuts = sorted(rng.randrange(k // unit + 1) * unit for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 5])))
+    problem["along_k"] = [b - a for a, b in zip([0] + cuts, cuts + [k])] + [0] * rng.choice([0, 0, 0, 1])
+    matrices = len(problem["along_k"])
+    d, c, bias = problem["d"], problem.get("c"), problem.get("bias")
+    d["storage"] = storage(rng, d["format"], matrices, _chance(rng, 0.25))
+    if c:
+        c["batch"] = matrices if c.get("is_d") else rng.choice([1, matrices])
+        if not c.get("is_d"):
+            c["storage"] = storage(rng, c["format"], c["batch"], _chance(rng, 0.25))
+    if bias and matrices > 1 and _chance(rng, 0.5):
+        bias["gap"] = rng.randrange(0, 5)
+
+
 def product(rng, limits):
     m, n, k = _grouped_shape(rng, limits) if _chance(rng, 0.08) else _shape(rng, limits)
     a_batch, b_batch, groups = _sharing(rng, m)
@@ -199,6 +216,10 @@ def product(rng, limits):
     if not limits.cuda:
         problem["threads"] = rng.choice([1, 1, 1, 2, 3])
     problem["relation"] = rng.choice([None, "row", "row", "rows", "storage", "storage", "columns", "part", "part"])
+    own = random.Random()
+    own.setstate(rng.getstate())                       # so that other problems are as they were
+    if not groups and a_batch == b_batch == 1 and _chance(own, 0.08) and not limits.cuda:
+        _groups_along_k(own, problem)
     return problem
 
 

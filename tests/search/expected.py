@@ -54,6 +54,11 @@ class Sums:
         self.free[where] = False
 
 
+def stacked(parts):
+    """Matrices of a batch."""
+    return Sums(*(np.concatenate([getattr(part, ends) for part in parts]) for ends in ("lo", "hi", "free")))
+
+
 # Sums -----------------------------------------------------------------------------------------------------------------
 
 def _multiply(a, b):

@@ -33,6 +33,13 @@ class Content:
         scales = None if self.scales is None else self.scales[batch][:, rows]
         return Content(self.format.name, self.codes[batch][:, rows], scales, self.tensor_scale, self.divides)
 
+    def stretch(self, first, end):
+        """Columns from `first`, with which a block begins, up to `end`."""
+        scales, block = self.scales, self.format.block
+        if scales is not None:
+            scales = scales[..., first // block : -(-end // block) if end > first else first // block]
+        return Content(self.format.name, self.codes[..., first:end], scales, self.tensor_scale, self.divides)
+
 
 class Placed:
     """A matrix in an image, and its bsm_matrix."""

@@ -34,7 +34,8 @@ class Data:
                            a.get("tensor_scale"), a.get("divides", False))
         self.b = data.make(b["format"], b["data"], (b["batch"], self.n, self.k), data.generator(seed, 1),
                            b.get("tensor_scale"), b.get("divides", False))
-        self.batch = 1 if self.groups else max(a["batch"], b["batch"])
+        self.along_k = problem.get("along_k")          # columns of each group, or None
+        self.batch = len(self.along_k) if self.along_k else 1 if self.groups else max(a["batch"], b["batch"])
         self.matrices = len(self.groups) if self.groups else self.batch
         self.exact = a["data"] in data.EXACT_STYLES and b["data"] in data.EXACT_STYLES
         self._draw_alpha(problem.get("alpha"), data.generator(seed, 2))
@@ -117,6 +118,13 @@ class Data:
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
+    def stretch_of(self, batch):
+        """The first column of K of a matrix of D, and the one behind its last."""
+        if not self.along_k:
+            return 0, self.k
+        first = sum(self.along_k[:batch])
+        return first, first + self.along_k[batch]
+
     def part(self, batch, rows, columns):
         """The same problem of some rows and columns of one matrix of the batch (or one group, whose rows they then
         are)."""
@@ -128,6 +136,9 @@ class Data:
         it.a = self.a.part(pick(self.a), rows)
         it.b = self.b.part(slice(group, group + 1) if self.groups else pick(self.b), columns)
         it.m, it.n = it.a.codes.shape[1], it.b.codes.shape[1]
+        if self.along_k:
+            first, end = self.stretch_of(batch)
+            it.a, it.b, it.k, it.along_k = it.a.stretch(first, end), it.b.stretch(first, end), end - first, None
         it.groups, it.batch, it.matrices = None, 1, 1
         if self.alpha is not None:
             it.alpha = {"row": lambda: self.alpha[rows], "column": lambda: self.alpha[columns],
@@ -179,6 +190,8 @@ class Call:
             product.bias_batch_pitch = n.bias_pitch
         if n.groups:
             product.groups, product.group_rows = len(n.groups), put(np.array(n.groups, np.int64))
+        if n.along_k:
+            product.groups, product.group_columns = len(n.along_k), put(np.array(n.along_k, np.int64))
 
     def _place_c(self, storage, is_d):
         if self.numbers.c is None:
@@ -209,8 +222,13 @@ def expected_sums(numbers, problem, target, kernel):
     fast = problem.get("compute") == "fast" and kernel.startswith("cuda_wgmma_fp8_requantized")
     if fast:
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
-    found = expected.sums(numbers.a, numbers.b, numbers.groups, cuda, cuda and problem.get("order") == "any",
-                          kernel.startswith("cuda_tcgen05_mxf4"))
+    any_order, scales_take = cuda and problem.get("order") == "any", kernel.startswith("cuda_tcgen05_mxf4")
+    if numbers.along_k:
+        stretches = [numbers.stretch_of(matrix) for matrix in range(numbers.batch)]
+        found = expected.stacked([expected.sums(numbers.a.stretch(*ends), numbers.b.stretch(*ends), None, cuda,
+                                                any_order, scales_take) for ends in stretches])
+    else:
+        found = expected.sums(numbers.a, numbers.b, numbers.groups, cuda, any_order, scales_take)
     if not cuda or kernel == "cuda_simt":
         _pin_some(found, numbers, data.generator(problem["data_seed"], 5))
     return found
@@ -228,9 +246,10 @@ def _pin_some(found, numbers, rng):
     rows = np.sort(rng.permutation(m)[:4])
     columns = np.sort(rng.permutation(n)[: max(1, min(8, PINNED_TERMS // max(1, numbers.k * len(rows))))])
     matrix_of = numbers.matrix_of_rows()[rows] if numbers.groups else np.full(len(rows), which)
+    first, end = numbers.stretch_of(which)
     for row, matrix in zip(rows, matrix_of):
-        a = numbers.a.values[0 if numbers.groups or numbers.a.codes.shape[0] == 1 else which, row : row + 1]
-        b = numbers.b.values[matrix if numbers.b.codes.shape[0] > 1 else 0][columns]
+        a = numbers.a.values[0 if numbers.groups or numbers.a.codes.shape[0] == 1 else which, row : row + 1, first:end]
+        b = numbers.b.values[matrix if numbers.b.codes.shape[0] > 1 else 0][columns, first:end]
         sums = expected.in_order(a, b, expected.runs_of(numbers.a.format, numbers.b.format))
         found.pin((which, row, columns), sums[0])
 
@@ -507,6 +526,7 @@ class Runner:
     def _compare(self, problem, numbers, main, relation, kernel, codes, scales, padding, note):
         t = expected_t(numbers, expected_sums(numbers, problem, self.target, kernel))
         note("elements", t.lo.size)
+        note("groups along K", len(numbers.along_k or []))
         note("elements of which every bit is known", int(t.single.sum()))
         note("elements without a bound", int(t.free.sum()))
         check_d(numbers, t, codes, scales)

@@ -51,6 +51,20 @@ def _cut(problem, key, size):
             less = min(more, it["groups"][group])
             it["groups"][group] -= less
             more -= less
+    if key == "k" and it.get("along_k"):
+        ends = [min(size, sum(problem["along_k"][: group + 1])) for group in range(len(it["along_k"]))]
+        it["along_k"] = [end - first for first, end in zip([0] + ends, ends)]
+    return it
+
+
+def _without_stretches(problem):
+    """All of K in place of groups along it."""
+    if not problem.get("along_k"):
+        return None
+    it = copy.deepcopy(problem)
+    it["along_k"] = None
+    if it.get("c"):
+        it["c"]["batch"] = 1
     return it
 
 
@@ -80,6 +94,7 @@ def candidates(problem):
         else:
             yield _without(problem, key)
     yield _single(problem)
+    yield _without_stretches(problem)
     yield _drop_empty_groups(problem)
     yield _with(problem, "multiply", "via")
     yield _with(problem, "plan", "via")
