@@ -1,0 +1,33 @@
+"""blockscale: block-scaled matrices (MXFP8, MXFP6, MXFP4, MXINT8, NVFP4), quantized and multiplied.
+
+    import blockscale, numpy
+    x = numpy.random.default_rng(0).standard_normal((16, 256), dtype="float32")
+    w = blockscale.quantize(x, "nvfp4")             # codes, scales and a tensor scale, arrays of x's library
+    y = blockscale.matmul(x, w)                     # x w^T: every product exact, sums in fp32
+
+quantize, quantize_both, dequantize, hadamard   real numbers into a Matrix, and back
+from_parts, plain                               a Matrix over arrays that exist, without a copy
+matmul, exact_matmul                            products
+plan, pack, explain                             products whose kernel is chosen once; prepacked weights; why a kernel
+formats, layouts, devices, version, set_threads what there is
+
+Arrays are those of NumPy (with ml_dtypes), PyTorch, CuPy, JAX, or of anything with DLPack or
+__cuda_array_interface__, on the CPU or an NVIDIA GPU.  Nothing is copied or synchronised behind the
+caller's back; the GIL is released in calls.
+Failures are blockscale.Error: InvalidError, UnsupportedError, DeviceError, FileError, MemoryError_."""
+from __future__ import annotations
+
+from ._context import set_threads, threads
+from ._errors import DeviceError, Error, FileError, InvalidError, MemoryError_, UnsupportedError
+from ._information import Device, FormatInfo, LayoutInfo, devices, formats, layouts, version
+from .matrix import Matrix, from_parts, plain
+from .multiplication import exact_matmul, matmul
+from .plans import Packed, Plan, explain, pack, plan
+from .quantization import Stats, dequantize, hadamard, quantize, quantize_both
+
+__all__ = ["Device", "DeviceError", "Error", "FileError", "FormatInfo", "InvalidError", "LayoutInfo", "Matrix",
+           "MemoryError_", "Packed", "Plan", "Stats", "UnsupportedError", "dequantize", "devices", "exact_matmul",
+           "explain", "formats", "from_parts", "hadamard", "layouts", "matmul", "pack", "plain", "plan", "quantize",
+           "quantize_both", "set_threads", "threads", "version"]
+
+__version__ = version()
