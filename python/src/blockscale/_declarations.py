@@ -348,6 +348,7 @@ typedef struct bsm_matmul {
     const void *b_panels;
     bsm_compute compute;
     bsm_order order;
+    const int64_t *group_columns;
 } bsm_matmul;
 bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product);
 bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product);

@@ -131,8 +131,8 @@ class Description:
         found = _arrays.view(groups, name)
         check_device(found, self.device, name)
         if found.dtype != "int64" or found.shape != (count,) or not found.contiguous():
-            raise InvalidError(f"groups has the type {found.dtype} and the shape {found.shape}: one int64 number for "
-                               f"each of b's {self.b.batch} matrices, one behind the other")
+            raise InvalidError(f"{name} has the type {found.dtype} and the shape {found.shape}: one int64 number for "
+                               f"each of {count} groups, one behind the other")
         self.keep.append(found.owner)
         return found.pointer
 
@@ -223,7 +223,8 @@ class Description:
                 per = "row"
             else:
                 raise InvalidError(f"bias has the shape {tuple(found.shape)}: ({self.n},) for the columns or "
-                                   f"({self.m}, 1) for the rows, with {batch} of them in front for a batch; or name bias_per")
+                                   f"({self.m}, 1) for the rows, with {batch} of them in front for a batch; or name "
+                                   "bias_per")
         if per not in ("row", "column"):
             raise InvalidError(f'bias_per={per!r} is not known: use "row" or "column"')
         want = self.m if per == "row" else self.n
@@ -354,9 +355,9 @@ def _int64_on_gpu(library: str, device: tuple[str, int], host: Any) -> Array:
 
 
 def describe(a: Any, b: Any, *, out: Any, out_dtype: Any, alpha: Any, alpha_per: str | None, c: Any, beta: Any,
-             bias: Any, bias_per: str | None, activation: str, gate: str, groups: Any, group_columns: Any, amax: Any, compute: str,
-             order: str, out_recipe: str | None, out_layout: str, out_packing: str | None, out_tensor_scale: Any,
-             out_saturate: bool, out_nonfinite: str, make: bool) -> Description:
+             bias: Any, bias_per: str | None, activation: str, gate: str, groups: Any, group_columns: Any, amax: Any,
+             compute: str, order: str, out_recipe: str | None, out_layout: str, out_packing: str | None,
+             out_tensor_scale: Any, out_saturate: bool, out_nonfinite: str, make: bool) -> Description:
     """The description of a product with everything that the caller gave."""
     d = Description(a, b)
     d.set_form(activation, gate, compute, order)

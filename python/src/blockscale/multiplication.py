@@ -16,8 +16,9 @@ from .quantization import real_struct
 def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, out_dtype: Any = None,
            alpha: Any = None, alpha_per: str | None = None, c: Any = None, beta: Any = None, bias: Any = None,
            bias_per: str | None = None, activation: str = "none", gate: str = "none", groups: Any = None,
-           group_columns: Any = None, amax: Any = None, compute: str = "exact", order: str = "k", panels: Packed | None = None,
-           plan: Plan | None = None, out_recipe: str | None = None, out_layout: str = "linear",
+           group_columns: Any = None, amax: Any = None, compute: str = "exact", order: str = "k",
+           panels: Packed | None = None, plan: Plan | None = None, out_recipe: str | None = None,
+           out_layout: str = "linear",
            out_packing: str | None = None, out_tensor_scale: Any = None, out_saturate: bool = True,
            out_nonfinite: str = "propagate") -> Any:
     """D = activation(alpha A B^T + beta C + bias): A is M x K, B is N x K, D is M x N.
@@ -40,9 +41,9 @@ def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, 
                 D = activation(gate) * up then has N/2 columns.
     groups      rows of A of each group (a sequence, or an int64 array on a's device; their sum is M): group g
                 multiplies with matrix g of b, which has three dimensions.  a, c and out have two.
-    group_columns   columns of each group, likewise (their sum is K): a and b have two dimensions and hold the columns of
-                all groups one after the other, D is (groups, M, N).  Gradients of experts' weights.  Groups begin with
-                a block: but for the last one their columns are multiples of 32.
+    group_columns   columns of each group, likewise (their sum is K): a and b have two dimensions and hold the columns
+                of all groups one after the other, D is (groups, M, N).  Gradients of experts' weights.  Groups begin
+                with a block: but for the last one their columns are multiples of 32.
     amax        fp32 array of one element, which receives the largest magnitude of the result before it is rounded.
     compute     "exact": every product of operands is exact, sums are fp32; "fast" permits operands to be rounded.
     order       "k": one order of sums for any M and N; "any" permits others.
@@ -63,8 +64,9 @@ def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, 
                         amax=amax, panels=panels)
     d = describe(a, b, out=out, out_dtype=out_dtype, alpha=alpha, alpha_per=alpha_per, c=c, beta=beta, bias=bias,
                  bias_per=bias_per, activation=activation, gate=gate, groups=groups, group_columns=group_columns,
-                 amax=amax, compute=compute, order=order, out_recipe=out_recipe, out_layout=out_layout, out_packing=out_packing,
-                 out_tensor_scale=out_tensor_scale, out_saturate=out_saturate, out_nonfinite=out_nonfinite, make=True)
+                 amax=amax, compute=compute, order=order, out_recipe=out_recipe, out_layout=out_layout,
+                 out_packing=out_packing, out_tensor_scale=out_tensor_scale, out_saturate=out_saturate,
+                 out_nonfinite=out_nonfinite, make=True)
     kernel = cached(d)
     if panels is not None:
         d.product.b_panels = pointer_of(panels, d.device)

@@ -81,7 +81,8 @@ class _Place:
         found, meant = _arrays.view(x, self.name), self.view
         if (found.dtype, found.shape, found.device) != (meant.dtype, meant.shape, meant.device):
             raise InvalidError(f"{self.name} is {found.dtype} of the shape {tuple(found.shape)} on "
-                               f"{where(found.device)}: the plan was made for {meant.dtype} of {tuple(meant.shape)} on {where(meant.device)}")
+                               f"{where(found.device)}: the plan was made for {meant.dtype} of {tuple(meant.shape)} on "
+                               f"{where(meant.device)}")
         if any(size > 1 and mine != theirs for size, mine, theirs in zip(found.shape, found.strides, meant.strides)):
             raise InvalidError(f"{self.name} has strides {tuple(found.strides)}: the plan was made for "
                                f"{tuple(meant.strides)}")
@@ -195,7 +196,8 @@ class Plan:
         """The product of a and b, which differ from the plan's in their addresses alone.
 
         out     an array, or a Matrix, of the plan's result; None: a new one.
-        alpha, c, beta, bias, groups, group_columns, amax   replace those that plan() was given; the same shapes and types.
+        alpha, c, beta, bias, groups, group_columns, amax   replace those that plan() was given; the same shapes
+                and types.
         panels  prepacked weights of this b.
         Returns out."""
         try:
@@ -345,16 +347,18 @@ def cached(d: Description) -> _Kernel:
 
 def plan(a: Any, b: Any, *, out: Any = None, out_dtype: Any = None, alpha: Any = None, alpha_per: str | None = None,
          c: Any = None, beta: Any = None, bias: Any = None, bias_per: str | None = None, activation: str = "none",
-         gate: str = "none", groups: Any = None, group_columns: Any = None, amax: Any = None, compute: str = "exact", order: str = "k",
-         out_recipe: str | None = None, out_layout: str = "linear", out_packing: str | None = None,
+         gate: str = "none", groups: Any = None, group_columns: Any = None, amax: Any = None,
+         compute: str = "exact", order: str = "k", out_recipe: str | None = None, out_layout: str = "linear",
+         out_packing: str | None = None,
          out_tensor_scale: Any = None, out_saturate: bool = True, out_nonfinite: str = "propagate") -> Plan:
     """Chooses the kernel of matmul(a, b, ...) once.  All arguments are those of matmul; a, b, out and the optional
     parts are read for their shapes, types, strides and addresses, not for their numbers.  alpha, c, beta, bias, groups
     and amax are those of each run that is not given others."""
     d = describe(a, b, out=out, out_dtype=out_dtype, alpha=alpha, alpha_per=alpha_per, c=c, beta=beta, bias=bias,
                  bias_per=bias_per, activation=activation, gate=gate, groups=groups, group_columns=group_columns,
-                 amax=amax, compute=compute, order=order, out_recipe=out_recipe, out_layout=out_layout, out_packing=out_packing,
-                 out_tensor_scale=out_tensor_scale, out_saturate=out_saturate, out_nonfinite=out_nonfinite, make=False)
+                 amax=amax, compute=compute, order=order, out_recipe=out_recipe, out_layout=out_layout,
+                 out_packing=out_packing, out_tensor_scale=out_tensor_scale, out_saturate=out_saturate,
+                 out_nonfinite=out_nonfinite, make=False)
     return Plan(d, a, b, out)
 
 

@@ -217,8 +217,8 @@ def quantize_both(x: Array, format: str, column_format: str | None = None, *, la
         made.append(allocate(form, shape, where, packing, scale, divides, of.library, of.device))
         computes.append(computed)
     if computes[0] != computes[1]:
-        raise InvalidError(f"tensor_scale={tensor_scale!r}: {forms[0].name} and {forms[1].name} differ in whether theirs is "
-                           'computed; name "compute", "none" or a number')
+        raise InvalidError(f"tensor_scale={tensor_scale!r}: {forms[0].name} and {forms[1].name} differ in whether "
+                           'theirs is computed; name "compute", "none" or a number')
     options = _options(recipe, rounding, seed, nonfinite, computes[0], True, 0, preset, clamp, smallest_scale)
     check(lib.bsm_quantize_both(_context_of(of), source, options, made[0]._c, made[1]._c))
     return made[0], made[1]
