@@ -12,7 +12,7 @@
 #   make test-wheel  that wheel: what it needs of glibc, what it has, and the tests of the Python package on it
 #   make test-torch  the tests of the Python package that need PyTorch, which pip installs into build/torch: gigabytes (TORCH_PYTHON: a
 #                    Python that has it; ONLY: which tests)
-#   make search-python  products of random kinds through the Python package against NumPy's arithmetic (SEARCH: options)
+#   make search-python  20,000 random products through the wheel against NumPy's arithmetic (SEARCH: other options)
 #   make test-upstream  checkpoints that we write, loaded by the programs that they are for, and theirs by us: packages by pip into
 #                    build/upstream, gigabytes (UPSTREAM="--only gguf,vllm": of them alone)
 #   make test-tsan-cuda  threads and streams of the CUDA backend under ThreadSanitizer, on cudasim
@@ -226,11 +226,11 @@ test-torch:
 	@$(call build,release,--target blockscale blockscale_command cudasim)
 	@tests/run --jobs 1 --only "$(ONLY)" build/release/tests/torch.txt
 
-search-python:
-	@scripts/need $(tools) python3 numpy python-tests
-	@$(call build,release,--target blockscale)
-	@BLOCKSCALE_LIBRARY=$(CURDIR)/build/release/lib/libblockscale.so PYTHONPATH=python/src \
-	    build/python/bin/python3 tests/search/search_python.py --jobs $(JOBS) $(SEARCH)
+search-python: wheel
+	@scripts/need python3 numpy python-tests
+	@build/python/bin/python3 -m pip install -q --no-deps --no-index --upgrade --target build/wheel-site build/wheel/blockscale-*.whl
+	@build/python/bin/python3 tests/search/search.py build/wheel-site/blockscale/libblockscale.so --target python --jobs $(JOBS) \
+	    --name search_python $(or $(SEARCH),--problems 20000)
 
 test-bare-python: wheel
 	@tests/python/bare.sh build/bare build/wheel/blockscale-*.whl

@@ -12,6 +12,7 @@ ORDINARY_M = [1, 1, 1, 1, 2, 3, 4, 5, 8, 16, 16, 32, 48, 64, 64, 96, 128, 128, 1
 ORDINARY_N = [16, 32, 32, 48, 64, 64, 64, 96, 128, 128, 128, 160, 192, 256, 256, 384]
 ORDINARY_K = [32, 32, 64, 64, 64, 96, 128, 128, 128, 192, 256, 256, 320, 512]
 LARGE = 2880
+HOST = ("cpu", "python")                              # targets on the host: python is the CPU through the package
 RECIPES = {"e8m0": ["default", "default", "floor", "rceil", "ceil", "even"], "ue4m3": ["default", "nearest"]}
 
 
@@ -19,7 +20,8 @@ class Limits:
     """What a target bears: the most products of two numbers in most problems, and in some."""
 
     def __init__(self, target):
-        self.cuda = target != "cpu"
+        self.cuda = target not in HOST
+        self.along_k = target in HOST                  # groups along K
         self.simulated = target.startswith("cudasim")
         self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
         self.large = 0.005 if self.simulated else 0.02
@@ -28,7 +30,7 @@ class Limits:
 def of_number(seed, number, target, only=None):
     """Problem `number` of a seed, as a dictionary."""
     rng = random.Random(seed * 1000003 + number)
-    kinds = KINDS_CUDA if target != "cpu" else KINDS_CPU
+    kinds = {"product": 1} if target == "python" else KINDS_CPU if target in HOST else KINDS_CUDA
     if only:
         kinds = {only: 1}
     kind = rng.choices(list(kinds), list(kinds.values()))[0]
@@ -218,7 +220,7 @@ def product(rng, limits):
     problem["relation"] = rng.choice([None, "row", "row", "rows", "storage", "storage", "columns", "part", "part"])
     own = random.Random()
     own.setstate(rng.getstate())                       # so that other problems are as they were
-    if not groups and a_batch == b_batch == 1 and _chance(own, 0.08) and not limits.cuda:
+    if not groups and a_batch == b_batch == 1 and _chance(own, 0.08) and limits.along_k:
         _groups_along_k(own, problem)
     return problem
 

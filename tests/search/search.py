@@ -2,13 +2,14 @@
 """The random differential search: problems that the public headers allow, drawn from a seed, held to numbers computed
 here by NumPy alone.
 
-    search.py LIBRARY [--target cpu|cudasim:90a|cudasim:100a|gpu|all] [--problems N] [--seconds S] [--seed N]
+    search.py LIBRARY [--target cpu|python|cudasim:90a|cudasim:100a|gpu|all] [--problems N] [--seconds S] [--seed N]
               [--first N] [--jobs N] [--only KIND]
 
-LIBRARY is libblockscale.so.  Problems run in processes of their own: one that crashes or hangs is reported with its
-number, as is every wrong result, with the command that repeats it; it is then made smaller.  A failure ends the search
-after --failures of them (3). The last line counts problems: those that the library refused as its headers announce are
-skipped."""
+LIBRARY is libblockscale.so.  Target python is the CPU through the Python package: that beside LIBRARY if it lies in
+an installed package, else the checkout's.  Problems run in processes of their own: one that crashes or hangs is
+reported with its number, as is every wrong result, with the command that repeats it; it is then made smaller.  A
+failure ends the search after --failures of them (3). The last line counts problems: those that the library refused as
+its headers announce are skipped."""
 import argparse
 import importlib.util
 import json

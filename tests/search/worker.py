@@ -19,16 +19,21 @@ import draw                                            # noqa: E402
 import library                                         # noqa: E402
 import memory                                          # noqa: E402
 import products                                        # noqa: E402
+import python_products                                 # noqa: E402
 
 
 class Target:
-    """cpu, gpu, or cudasim:NAME, whose device the environment names (search.py sets it)."""
+    """cpu, python (the CPU through the Python package), gpu, or cudasim:NAME, whose device the environment names
+    (search.py sets it)."""
 
     def __init__(self, path, name):
-        self.name, self.cuda = name, name != "cpu"
+        self.name, self.cuda = name, name not in draw.HOST
         self.lib = library.Library(path)
         self.memory = memory.Device() if self.cuda else memory.Host()
         self.context = library.Context(self.lib, self.cuda)
+        if name == "python":
+            self.runners = {"product": python_products.PythonRunner(self, python_products.package(path))}
+            return
         self.runners = {"product": products.Runner(self),
                         **{kind: make(self) for kind, make in conversions.RUNNERS.items()}}
 
@@ -79,7 +84,7 @@ def run_one(target, index, problem):
 def main():
     path, name, only = sys.argv[1], sys.argv[2], sys.argv[3] or None
     np.seterr(all="ignore")
-    missing = library.Library(path).missing() if name != "cpu" else ""
+    missing = library.Library(path).missing() if name not in draw.HOST else ""
     if missing:
         say(missing=missing)
         return
