@@ -9,6 +9,8 @@ quantize, quantize_both, dequantize, hadamard   real numbers into a Matrix, and 
 from_parts, plain                               a Matrix over arrays that exist, without a copy
 matmul, exact_matmul                            products
 plan, pack, explain                             products whose kernel is chosen once; prepacked weights; why a kernel
+mma_scaled                                      products with the shapes of tile languages
+convert_scales, scale_bytes, scale_offset, show_layout   scale layouts
 formats, layouts, devices, version, set_threads what there is
 
 Arrays are those of NumPy (with ml_dtypes), PyTorch, CuPy, JAX, or of anything with DLPack or
@@ -20,14 +22,17 @@ from __future__ import annotations
 from ._context import set_threads, threads
 from ._errors import DeviceError, Error, FileError, InvalidError, MemoryError_, UnsupportedError
 from ._information import Device, FormatInfo, LayoutInfo, devices, formats, layouts, version
+from .block_products import mma_scaled
+from .layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 from .matrix import Matrix, from_parts, plain
 from .multiplication import exact_matmul, matmul
 from .plans import Packed, Plan, explain, pack, plan
 from .quantization import Stats, dequantize, hadamard, quantize, quantize_both
 
 __all__ = ["Device", "DeviceError", "Error", "FileError", "FormatInfo", "InvalidError", "LayoutInfo", "Matrix",
-           "MemoryError_", "Packed", "Plan", "Stats", "UnsupportedError", "dequantize", "devices", "exact_matmul",
-           "explain", "formats", "from_parts", "hadamard", "layouts", "matmul", "pack", "plain", "plan", "quantize",
-           "quantize_both", "set_threads", "threads", "version"]
+           "MemoryError_", "Packed", "Picture", "Plan", "Stats", "UnsupportedError", "convert_scales", "dequantize",
+           "devices", "exact_matmul", "explain", "formats", "from_parts", "hadamard", "layouts", "matmul", "mma_scaled",
+           "pack", "plain", "plan", "quantize", "quantize_both", "scale_bytes", "scale_offset", "set_threads",
+           "show_layout", "threads", "version"]
 
 __version__ = version()

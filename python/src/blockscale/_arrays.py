@@ -149,8 +149,8 @@ def _of_cuda_interface(x: Any, name: str) -> View:
     strides = interface.get("strides")
     steps = contiguous_strides(shape) if strides is None else _strides_in_elements(tuple(strides), SIZES[dtype], name)
     pointer = interface["data"][0] or 0
-    return View(pointer, shape, steps, dtype, ("cuda", _device_index(x)), x, _library_of(x), interface.get("stream")
-                or 0)
+    return View(pointer, shape, steps, dtype, ("cuda", _device_index(x)), x, _library_of(x),
+                interface.get("stream") or 0)
 
 
 def _device_index(x: Any) -> int:
@@ -174,6 +174,10 @@ def view(x: Any, name: str) -> View:
         return _of_numpy(x, name)
     if is_torch(x):
         return _of_torch(x, name)
+    own = getattr(x, "as_view", None)
+    if own is not None:
+        found: View = own()
+        return found
     if hasattr(x, "__cuda_array_interface__"):
         return _of_cuda_interface(x, name)
     if hasattr(x, "__dlpack__"):
@@ -220,13 +224,15 @@ def numpy_dtype(dtype: str) -> Any:
     return _numpy_types[dtype]
 
 
-def empty(library: str, device: tuple[str, int], shape: tuple[int, ...], dtype: str) -> Array:
+def empty(library: str, device: tuple[str, int], shape: tuple[int, ...], dtype: str, stream: int = 0) -> Array:
     """A new array whose elements are not set.  The library's allocator is used, so that its stream order, its caches
-    and its captured graphs hold."""
+    and its captured graphs hold; a library that has none here gets a DeviceArray, for work in `stream`."""
     if library == "torch":
         module = torch()
         where = "cpu" if device[0] == "cpu" else f"cuda:{device[1]}"
         return module.empty(shape, dtype=getattr(module, dtype), device=where)
+    if device[0] == "cpu" and library == "jax":
+        return _empty_jax(shape, dtype)
     if device[0] == "cpu":
         return np.empty(shape, numpy_dtype(dtype))
     if library == "cupy":
@@ -234,16 +240,26 @@ def empty(library: str, device: tuple[str, int], shape: tuple[int, ...], dtype: 
         with module.cuda.Device(device[1]):
             return module.empty(shape, numpy_dtype(dtype))
     from ._device_array import DeviceArray
-    return DeviceArray(shape, dtype, device[1])
+    return DeviceArray(shape, dtype, device, stream)
+
+
+def _empty_jax(shape: tuple[int, ...], dtype: str) -> Array:
+    """An array of JAX over new memory, which is written before anybody has the array: JAX's own never change."""
+    from ._device_array import DeviceArray
+    memory = DeviceArray(shape, dtype, CPU)
+    made = sys.modules["jax"].dlpack.from_dlpack(memory)
+    if elements(shape) and view(made, "out").pointer != memory.as_view().pointer:
+        raise InvalidError(f"JAX copied a new array of {dtype}: give an array of NumPy, or out=")
+    return made
 
 
 def empty_like_library_of(x: Array, shape: tuple[int, ...], dtype: str) -> Array:
     """A new array of x's library on x's device."""
     of = view(x, "x")
-    return empty(of.library, of.device, shape, dtype)
+    return empty(of.library, of.device, shape, dtype, of.stream)
 
 
-def fp32_scalar(library: str, device: tuple[str, int], value: float) -> Array:
+def fp32_scalar(library: str, device: tuple[str, int], value: float, stream: int = 0) -> Array:
     """A new fp32 array of one element.  On a GPU the library fills it in its current stream."""
     if library == "torch":
         module = torch()
@@ -256,7 +272,7 @@ def fp32_scalar(library: str, device: tuple[str, int], value: float) -> Array:
         with module.cuda.Device(device[1]):
             return module.full(1, value, np.float32)
     from ._device_array import DeviceArray
-    return DeviceArray.of_numpy(np.full(1, value, np.float32), device[1])
+    return DeviceArray.of_numpy(np.full(1, value, np.float32), device, stream)
 
 
 def elements(shape: tuple[int, ...]) -> int:

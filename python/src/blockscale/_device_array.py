@@ -1,4 +1,5 @@
-"""Arrays in GPU memory of the library's own: results for libraries without an allocator here, and their workspaces."""
+"""Arrays of the library's own, in GPU memory or in aligned host memory: results for libraries that have no allocator
+here, and workspaces."""
 from __future__ import annotations
 
 import contextlib
@@ -7,62 +8,87 @@ from typing import Any, Iterator
 
 import numpy as np
 
-from . import _arrays, _context
+from . import _arrays, _context, _dlpack
+from ._arrays import View
 from ._errors import check
 from ._library import ffi, lib
 
 _TYPESTR = {"float32": "<f4", "float16": "<f2", "float64": "<f8", "uint8": "|u1", "int8": "|i1", "int64": "<i8",
-            "int32": "<i4"}
+            "int32": "<i4", "bfloat16": "<V2"}
+_HOST_ALIGNMENT = 64
 
 
 class DeviceArray:
-    """An array in a GPU's memory, without arithmetic: any library takes it by __cuda_array_interface__.
+    """An array in a GPU's memory (or, on the CPU, in memory aligned to 64 bytes) without arithmetic, that any library
+    takes by __cuda_array_interface__ or DLPack.
 
-    shape, dtype (a name); device  the GPU's number; numpy()  a copy in host memory, which waits for the GPU."""
+    shape, dtype (a name), device (("cuda", number) or ("cpu", 0)), nbytes
+    stream   the CUstream, as a number, in which its contents are made; 0: the default stream
+    numpy()  a copy in host memory, which waits for the stream"""
 
-    __slots__ = ("shape", "dtype", "device", "nbytes", "_memory", "_stream", "__weakref__")
+    __slots__ = ("shape", "dtype", "device", "nbytes", "stream", "_memory", "_address", "__weakref__")
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, device: int, stream: int = 0) -> None:
-        self.shape, self.dtype, self.device, self._stream = tuple(shape), dtype, device, stream
+    def __init__(self, shape: tuple[int, ...], dtype: str, device: tuple[str, int], stream: int = 0) -> None:
+        self.shape, self.dtype, self.device, self.stream = tuple(shape), dtype, device, stream
         self.nbytes = _arrays.elements(self.shape) * _arrays.SIZES[dtype]
-        context = _context.context(("cuda", device))
+        self._memory: Any
+        if device[0] == "cpu":
+            self._memory = np.empty(self.nbytes + _HOST_ALIGNMENT, np.uint8)
+            start = _arrays.numpy_pointer(self._memory)
+            self._address = start + -start % _HOST_ALIGNMENT
+            return
+        context = _context.context(device)
         made = ffi.new("void **")
         check(lib.bsm_device_allocate(context, max(self.nbytes, 1), made))
         self._memory = ffi.gc(made[0], lambda memory: lib.bsm_device_release(context, memory))
+        self._address = int(ffi.cast("uintptr_t", made[0]))
 
     @classmethod
-    def of_numpy(cls, x: Any, device: int = 0, stream: int = 0) -> "DeviceArray":
+    def of_numpy(cls, x: Any, device: tuple[str, int] = ("cuda", 0), stream: int = 0) -> "DeviceArray":
         """A copy of a NumPy array, which waits until it is there."""
         x = np.ascontiguousarray(x)
         it = cls(x.shape, x.dtype.name, device, stream)
         if it.nbytes:
-            source = ffi.cast("void *", _arrays.numpy_pointer(x))
-            check(lib.bsm_device_write(_context.context(("cuda", device), stream), it._memory, source, it.nbytes))
+            check(lib.bsm_device_write(_context.context(device, stream), ffi.cast("void *", it._address),
+                                       ffi.cast("void *", _arrays.numpy_pointer(x)), it.nbytes))
         return it
 
     def numpy(self) -> Any:
         """A copy of the numbers in host memory."""
         made = np.empty(self.shape, _arrays.numpy_dtype(self.dtype))
         if self.nbytes:
-            context = _context.context(("cuda", self.device), self._stream)
-            check(lib.bsm_device_read(context, ffi.cast("void *", _arrays.numpy_pointer(made)), self._memory,
-                                      self.nbytes))
+            to, source = ffi.cast("void *", _arrays.numpy_pointer(made)), ffi.cast("void *", self._address)
+            if self.device[0] == "cpu":
+                ffi.memmove(to, source, self.nbytes)
+            else:
+                check(lib.bsm_device_read(_context.context(self.device, self.stream), to, source, self.nbytes))
         return made
+
+    def as_view(self) -> View:
+        """Where the elements lie."""
+        return View(self._address, self.shape, _arrays.contiguous_strides(self.shape), self.dtype, self.device, self,
+                    "blockscale", self.stream)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        typestr = _TYPESTR.get(self.dtype)
-        if typestr is None:
-            typestr = "|u1" if _arrays.SIZES[self.dtype] == 1 else "<V2"
-        return {"shape": self.shape, "typestr": typestr, "version": 3, "strides": None,
-                "data": (int(ffi.cast("uintptr_t", self._memory)), False), "stream": self._stream or 1}
+        if self.device[0] == "cpu":
+            raise AttributeError("an array of the CPU has no __cuda_array_interface__")
+        return {"shape": self.shape, "typestr": _TYPESTR.get(self.dtype, "|u1"), "version": 3, "strides": None,
+                "data": (self._address, False), "stream": self.stream or 1}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _dlpack.device_of(self.device)
+
+    def __dlpack__(self, *, stream: int | None = None, max_version: Any = None, dl_device: Any = None,
+                   copy: Any = None) -> Any:
+        """A capsule for another library.  Where it names a stream of its own, this waits for the one that the numbers
+        are made in."""
+        if self.device[0] == "cuda" and stream not in (None, -1, self.stream or 1):
+            check(lib.bsm_context_synchronize(_context.context(self.device, self.stream)))
+        return _dlpack.write(self._address, self.shape, self.dtype, self.device, self)
 
     def __repr__(self) -> str:
-        return f"<blockscale.DeviceArray {self.dtype} {self.shape} on cuda:{self.device}>"
-
-
-_workspaces: dict[tuple[int, int], "_Workspace"] = {}
-_lock = threading.Lock()
+        return f"<blockscale.DeviceArray {self.dtype} {self.shape} on {_arrays.where(self.device)}>"
 
 
 class _Workspace:
@@ -75,8 +101,12 @@ class _Workspace:
     def get(self, size: int) -> Any:
         if self.memory is None or size > self.size:
             self.memory = None
-            self.memory, self.size = DeviceArray((size,), "uint8", self.device), size
+            self.memory, self.size = DeviceArray((size,), "uint8", ("cuda", self.device)), size
         return self.memory._memory
+
+
+_workspaces: dict[tuple[int, int], _Workspace] = {}
+_lock = threading.Lock()
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ The structs are those of DLPack's dlpack.h, version 1: ABI numbers that every li
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 import cffi  # type: ignore[import-untyped]
@@ -58,6 +59,65 @@ class Found:
         self.strides = None if tensor.strides == _ffi.NULL else tuple(tensor.strides[0:rank]) if rank else ()
         self.pointer = int(_ffi.cast("uintptr_t", tensor.data)) + int(tensor.byte_offset)
         self.owner = owner
+
+
+def device_of(device: tuple[str, int]) -> tuple[int, int]:
+    """DLPack's device."""
+    return (_CPU, 0) if device[0] == "cpu" else (_CUDA, device[1])
+
+
+# What was handed out, by the address of its struct, until the consumer calls the deleter.
+_handed_out: dict[int, Any] = {}
+_lock = threading.Lock()
+_DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _let_go(managed: int) -> None:
+    with _lock:
+        _handed_out.pop(managed, None)
+
+
+_delete = _DELETER(_let_go)
+
+
+# A capsule that nobody took still has its first name: then its destructor ends it.
+_DESTRUCTOR = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+
+
+def _end(capsule: int) -> None:
+    if _raw_is(capsule, b"dltensor"):
+        _let_go(_raw_get(capsule, b"dltensor"))
+
+
+_destroy = _DESTRUCTOR(_end)
+_raw_is = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_raw_get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi))
+_new = ctypes.pythonapi.PyCapsule_New
+_new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, _DESTRUCTOR]
+_NAME = ctypes.c_char_p(b"dltensor")     # a capsule keeps the pointer
+
+
+def write(address: int, shape: tuple[int, ...], dtype: str, device: tuple[str, int], owner: object) -> Any:
+    """A capsule for elements without gaps; owner lives until the consumer lets it go."""
+    managed = _ffi.new("DLManagedTensor *")
+    tensor = managed.dl_tensor
+    tensor.data = _ffi.cast("void *", address)
+    tensor.device.device_type, tensor.device.device_id = device_of(device)
+    tensor.ndim = len(shape)
+    tensor.dtype.code, tensor.dtype.bits = CODES[dtype]
+    tensor.dtype.lanes = 1
+    sizes = _ffi.new("int64_t[]", list(shape))
+    steps = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        steps[axis] = steps[axis + 1] * shape[axis + 1]
+    strides = _ffi.new("int64_t[]", steps)
+    tensor.shape, tensor.strides = sizes, strides
+    managed.deleter = _ffi.cast("void *", ctypes.cast(_delete, ctypes.c_void_p).value)
+    place = int(_ffi.cast("uintptr_t", managed))
+    with _lock:
+        _handed_out[place] = (managed, sizes, strides, owner)
+    return _new(place, _NAME, _destroy)
 
 
 def _capsule(x: Any) -> Any:

@@ -39,12 +39,12 @@ def device_scalar(library: str, device: tuple[str, int], stream: int, value: flo
     """An fp32 array of one element on a GPU with this value.  While a graph is captured it is a new one, which the
     graph fills each time."""
     if capturing(library):
-        return _arrays.fp32_scalar(library, device, value)
+        return _arrays.fp32_scalar(library, device, value, stream)
     key = (library, device, stream, np.float32(value).tobytes())
     with _scalars_lock:
         found = _scalars.get(key)
         if found is None:
-            found = _scalars[key] = _arrays.fp32_scalar(library, device, value)
+            found = _scalars[key] = _arrays.fp32_scalar(library, device, value, stream)
             if len(_scalars) > _MOST_SCALARS:
                 _scalars.popitem(last=False)
         else:
@@ -127,7 +127,7 @@ class Description:
             host = np.array(groups, np.int64)
             groups = host
             if self.device[0] == "cuda":
-                groups = _int64_on_gpu(self.library, self.device, host)
+                groups = _int64_on_gpu(self.library, self.device, host, self.stream)
         found = _arrays.view(groups, name)
         check_device(found, self.device, name)
         if found.dtype != "int64" or found.shape != (count,) or not found.contiguous():
@@ -288,11 +288,11 @@ class Description:
         """A new array, or Matrix, for D."""
         block = block_format(self.out_type)
         if block is None:
-            return _arrays.empty(self.library, self.device, self.out_shape, _array_type(self.out_type))
+            return _arrays.empty(self.library, self.device, self.out_shape, _array_type(self.out_type), self.stream)
         layout, packing, tensor_scale = self.out_options
-        scale = tensor_scale_view(tensor_scale, self.library, self.device)
+        scale = tensor_scale_view(tensor_scale, self.library, self.device, self.stream)
         return allocate(block, self.out_shape, layout, packing, False if scale is None else scale, False, self.library,
-                        self.device)
+                        self.device, self.stream)
 
     def _out_struct(self, out: Any) -> Any:
         if out is None:
@@ -347,11 +347,11 @@ def _array_type(out_type: Any) -> str:
     return name
 
 
-def _int64_on_gpu(library: str, device: tuple[str, int], host: Any) -> Array:
+def _int64_on_gpu(library: str, device: tuple[str, int], host: Any, stream: int) -> Array:
     if library == "torch":
         return _arrays.torch().tensor(host, device=f"cuda:{device[1]}")
     from ._device_array import DeviceArray
-    return DeviceArray.of_numpy(host, device[1])
+    return DeviceArray.of_numpy(host, device, stream)
 
 
 def describe(a: Any, b: Any, *, out: Any, out_dtype: Any, alpha: Any, alpha_per: str | None, c: Any, beta: Any,

@@ -264,7 +264,7 @@ def scale_shape(form: Format, layout_c: Any, layout: str, rows: int, columns: in
 
 
 def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | None, tensor_scale: View | bool,
-             divides: bool, library: str, device: tuple[str, int]) -> Matrix:
+             divides: bool, library: str, device: tuple[str, int], stream: int = 0) -> Matrix:
     """A Matrix with new arrays whose bytes are not set.  tensor_scale True makes one, to be written."""
     number = packing_number(form, packing)
     name = text(lib.bsm_packing_name(number)) or ""
@@ -275,16 +275,19 @@ def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | N
     dtype = "uint8"
     if form.bits > 8:
         dtype = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[form.name]
-    codes = _arrays.empty(library, device, (*lead, shape[-2], row_codes(form, name, shape[-1])), dtype)
+    codes = _arrays.empty(library, device, (*lead, shape[-2], row_codes(form, name, shape[-1])), dtype,
+                          stream)
     scales = None
     if form.block and name != "gguf":
         of_one = scale_shape(form, layout_c, layout, shape[-2], shape[-1])
-        scales = _arrays.view(_arrays.empty(library, device, (*lead, *of_one), "uint8"), "scales")
+        scales = _arrays.view(_arrays.empty(library, device, (*lead, *of_one), "uint8", stream), "scales")
     scale: View | None
     if isinstance(tensor_scale, View):
         scale = tensor_scale
     else:
-        scale = _arrays.view(_arrays.empty(library, device, (1,), "float32"), "tensor_scale") if tensor_scale else None
+        scale = None
+        if tensor_scale:
+            scale = _arrays.view(_arrays.empty(library, device, (1,), "float32", stream), "tensor_scale")
     return make(form, shape, number, layout, layout_c, _arrays.view(codes, "codes"), scales, scale, divides)
 
 
@@ -328,7 +331,7 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
     if not form.block and scales is not None:
         raise InvalidError(f"scales is given: {form.name} has none")
     of_scales = None if scales is None or name == "gguf" else _arrays.view(scales, "scales")
-    of_tensor = tensor_scale_view(tensor_scale, of_codes.library, of_codes.device)
+    of_tensor = tensor_scale_view(tensor_scale, of_codes.library, of_codes.device, of_codes.stream)
     return make(form, tuple(shape), number, layout, layout_struct(layout), of_codes, of_scales, of_tensor,
                 tensor_scale_divides)
 
@@ -342,12 +345,12 @@ def _check_code_type(form: Format, codes: View) -> None:
         raise InvalidError(f"codes has the type {codes.dtype}, which holds no codes of {form.name}")
 
 
-def tensor_scale_view(given: Any, library: str, device: tuple[str, int]) -> View | None:
+def tensor_scale_view(given: Any, library: str, device: tuple[str, int], stream: int = 0) -> View | None:
     """A tensor scale as an array: a number becomes a new one."""
     if given is None:
         return None
     if isinstance(given, (int, float, np.number)):
-        given = _arrays.fp32_scalar(library, device, float(given))
+        given = _arrays.fp32_scalar(library, device, float(given), stream)
     return _arrays.view(given, "tensor_scale")
 
 

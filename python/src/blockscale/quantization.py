@@ -98,7 +98,7 @@ def _tensor_scale(form: Format, given: Any, preset: str | None, x: View) -> tupl
         if given != "compute":
             raise InvalidError(f'tensor_scale={given!r} is not known: use "compute", "none", a number or an array')
         return True, True
-    found = tensor_scale_view(given, x.library, x.device)
+    found = tensor_scale_view(given, x.library, x.device, x.stream)
     assert found is not None
     return found, False
 
@@ -168,7 +168,8 @@ def quantize(x: Array, format: str, *, layout: str = "linear", recipe: str | Non
         if tensor_scale_divides is None:
             tensor_scale_divides = form.name == "nvfp4" and preset in _DIVIDING
         shape = (*of.shape[:-2], source.rows, source.columns)
-        out = allocate(form, shape, layout, packing, scale, tensor_scale_divides, of.library, of.device)
+        out = allocate(form, shape, layout, packing, scale, tensor_scale_divides, of.library, of.device,
+                       of.stream)
     else:
         computed = _fits(out, form, of, tensor_scale, preset)
     options = _options(recipe, rounding, seed, nonfinite, computed, saturate, block_rows, preset, clamp, smallest_scale)
@@ -214,7 +215,8 @@ def quantize_both(x: Array, format: str, column_format: str | None = None, *, la
     for form, shape, where in zip(forms, shapes, (layout, layout if column_layout is None else column_layout)):
         scale, computed = _tensor_scale(form, tensor_scale, preset, of)
         divides = form.name == "nvfp4" and preset in _DIVIDING if tensor_scale_divides is None else tensor_scale_divides
-        made.append(allocate(form, shape, where, packing, scale, divides, of.library, of.device))
+        made.append(allocate(form, shape, where, packing, scale, divides, of.library, of.device,
+                       of.stream))
         computes.append(computed)
     if computes[0] != computes[1]:
         raise InvalidError(f"tensor_scale={tensor_scale!r}: {forms[0].name} and {forms[1].name} differ in whether "
@@ -236,7 +238,7 @@ def dequantize(m: Matrix, dtype: Any = "float32", out: Array = None) -> Array:
         name = _arrays.dtype_name(dtype)
         if name not in _arrays.REAL_OF:
             raise InvalidError(f"dtype={name}: use one of {', '.join(_arrays.REAL_OF)}")
-        out = _arrays.empty(m.library, m.device, m.shape, name)
+        out = _arrays.empty(m.library, m.device, m.shape, name, m._stream)
     of = _arrays.view(out, "out")
     _arrays.check_writable(out, "out")
     _destination(of, m.shape, m.device)
@@ -263,7 +265,7 @@ def hadamard(x: Array, size: int, signs: Array = None, out: Array = None, *, inv
     of = _arrays.view(x, "x")
     source = real_struct(of, "x")
     if out is None:
-        out = _arrays.empty(of.library, of.device, of.shape, of.dtype)
+        out = _arrays.empty(of.library, of.device, of.shape, of.dtype, of.stream)
     destination = _arrays.view(out, "out")
     _arrays.check_writable(out, "out")
     _destination(destination, of.shape, of.device)
