@@ -23,11 +23,11 @@ from ._context import set_threads, threads
 from ._errors import DeviceError, Error, FileError, InvalidError, MemoryError_, UnsupportedError
 from ._information import Device, FormatInfo, LayoutInfo, devices, formats, layouts, version
 from .block_products import mma_scaled
-from .layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 from .matrix import Matrix, from_parts, plain
 from .multiplication import exact_matmul, matmul
 from .plans import Packed, Plan, explain, pack, plan
 from .quantization import Stats, dequantize, hadamard, quantize, quantize_both
+from .scale_layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 
 __all__ = ["Device", "DeviceError", "Error", "FileError", "FormatInfo", "InvalidError", "LayoutInfo", "Matrix",
            "MemoryError_", "Packed", "Picture", "Plan", "Stats", "UnsupportedError", "convert_scales", "dequantize",

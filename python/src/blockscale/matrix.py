@@ -275,12 +275,19 @@ def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | N
     dtype = "uint8"
     if form.bits > 8:
         dtype = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[form.name]
-    codes = _arrays.empty(library, device, (*lead, shape[-2], row_codes(form, name, shape[-1])), dtype,
-                          stream)
+    codes_shape = (*lead, shape[-2], row_codes(form, name, shape[-1]))
+    if form.bits == 6 and name == "bit_stream" and shape[-1] % 4:        # rows end in bytes that belong to no code
+        codes = _arrays.zeros(library, device, codes_shape, stream)
+    else:
+        codes = _arrays.empty(library, device, codes_shape, dtype, stream)
     scales = None
     if form.block and name != "gguf":
         of_one = scale_shape(form, layout_c, layout, shape[-2], shape[-1])
-        scales = _arrays.view(_arrays.empty(library, device, (*lead, *of_one), "uint8", stream), "scales")
+        if layout_c.pitch:               # bytes between the rows are left alone
+            made = _arrays.zeros(library, device, (*lead, *of_one), stream)
+        else:
+            made = _arrays.empty(library, device, (*lead, *of_one), "uint8", stream)
+        scales = _arrays.view(made, "scales")
     scale: View | None
     if isinstance(tensor_scale, View):
         scale = tensor_scale
