@@ -50,7 +50,7 @@ def linear_scales(buffer, layout, rows, columns):
         return flat[:rows * columns].reshape(rows, columns)
     if layout.startswith("linear:"):
         pitch = int(layout[7:])
-        return np.stack([flat[r * pitch:r * pitch + columns] for r in range(rows)]) if rows else flat.reshape(0, columns)
+        return np.stack([flat[r * pitch:r * pitch + columns] for r in range(rows)])
     if layout.startswith("tiles:"):
         tile_rows, tile_columns = map(int, layout[6:].split("x"))
         grid = (rounded_up(rows, tile_rows), rounded_up(columns, tile_columns))

@@ -18,13 +18,15 @@ def sample(*shape, dtype=np.float32):
 
 
 def shapes(count):
-    return [(int(RANDOM.integers(1, 40)), int(RANDOM.integers(1, 200))) for _ in range(count)] + [(1, 1), (3, 32), (130, 64)]
+    drawn = [(int(RANDOM.integers(1, 40)), int(RANDOM.integers(1, 200))) for _ in range(count)]
+    return drawn + [(1, 1), (3, 32), (130, 64)]
 
 
 @pytest.mark.parametrize("name", POWERS)
 def test_codes_and_scales_are_the_recipes(name):
     _, bits, _, block = oracle.FORMATS[name]
-    for (rows, columns), dtype in itertools.product(shapes(3), (np.float32, np.float64, ml_dtypes.bfloat16, np.float16)):
+    for (rows, columns), dtype in itertools.product(shapes(3), (np.float32, np.float64, ml_dtypes.bfloat16,
+                                                                np.float16)):
         x = np.clip(sample(rows, columns), -6e4, 6e4).astype(dtype)
         x[0, 0] = 0
         m = blockscale.quantize(x, name)
@@ -167,7 +169,8 @@ def test_from_parts_takes_what_ml_dtypes_wrote(name):
     scales = scales.view(ml_dtypes.float8_e8m0fnu if kind == "e8m0" else ml_dtypes.float8_e4m3fn)
     m = blockscale.from_parts(codes, scales, name, packing="bytes")
     assert m.codes is codes and m.scales is scales and m.shape == (6, 96)
-    expected = codes.astype(np.float64) / (64 if element == "int8" else 1) * np.repeat(scales.astype(np.float64), block, 1)
+    numbers = codes.astype(np.float64) / (64 if element == "int8" else 1)
+    expected = numbers * np.repeat(scales.astype(np.float64), block, 1)
     assert np.array_equal(m.dequantize("float64"), expected, equal_nan=True)
 
 
@@ -223,7 +226,8 @@ def test_gguf_blocks():
     (lambda x: blockscale.from_parts(np.zeros((4, 32), np.uint8), np.zeros((4, 1), np.uint8), "mxfp4"), "4 bytes"),
     (lambda x: blockscale.from_parts(np.zeros((4, 32), np.uint8), np.zeros((4, 2), np.float32), "mxfp4"), "float32"),
     (lambda x: blockscale.from_parts(np.zeros((4, 64), np.float32), np.zeros((4, 2), np.uint8), "mxfp4"), "float32"),
-    (lambda x: blockscale.from_parts(np.zeros((4, 64), np.uint8)[:, ::2], np.zeros((4, 2), np.uint8), "mxfp4"), "strides"),
+    (lambda x: blockscale.from_parts(np.zeros((4, 64), np.uint8)[:, ::2], np.zeros((4, 2), np.uint8), "mxfp4"),
+     "strides"),
     (lambda x: blockscale.Matrix(), "quantize"),
 ])
 def test_what_is_refused_is_named(call, words):
