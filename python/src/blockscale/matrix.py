@@ -227,12 +227,13 @@ def _set_scales(c: Any, scales: View, it: Matrix) -> None:
             raise InvalidError(f"scales has the shape {tuple(scales.shape)} and strides {tuple(scales.strides)}: "
                                f"strided linear scales have the shape {want} and a last stride of 1")
         c.scale_layout.pitch = max(scales.strides[-2], 0)
-        if c.batch > 1:
+        if c.batch > 1 and 0 not in scales.shape:
             c.scale_batch_pitch = scales.strides[0]
         return
     inner = View(0, scales.shape[1:], scales.strides[1:], scales.dtype, scales.device, None, "")
     if c.batch > 1 and scales.shape[:1] == (c.batch,) and inner.contiguous():
-        c.scale_batch_pitch = scales.strides[0] * size
+        if 0 not in scales.shape:
+            c.scale_batch_pitch = scales.strides[0] * size
         have = _arrays.elements(inner.shape) * size
         one = ffi.new("bsm_matrix *", c[0])
         one.batch = 1
@@ -275,19 +276,12 @@ def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | N
     dtype = "uint8"
     if form.bits > 8:
         dtype = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[form.name]
-    codes_shape = (*lead, shape[-2], row_codes(form, name, shape[-1]))
-    if form.bits == 6 and name == "bit_stream" and shape[-1] % 4:        # rows end in bytes that belong to no code
-        codes = _arrays.zeros(library, device, codes_shape, stream)
-    else:
-        codes = _arrays.empty(library, device, codes_shape, dtype, stream)
+    codes = _arrays.empty(library, device, (*lead, shape[-2], row_codes(form, name, shape[-1])), dtype,
+                          stream)
     scales = None
     if form.block and name != "gguf":
         of_one = scale_shape(form, layout_c, layout, shape[-2], shape[-1])
-        if layout_c.pitch:               # bytes between the rows are left alone
-            made = _arrays.zeros(library, device, (*lead, *of_one), stream)
-        else:
-            made = _arrays.empty(library, device, (*lead, *of_one), "uint8", stream)
-        scales = _arrays.view(made, "scales")
+        scales = _arrays.view(_arrays.empty(library, device, (*lead, *of_one), "uint8", stream), "scales")
     scale: View | None
     if isinstance(tensor_scale, View):
         scale = tensor_scale

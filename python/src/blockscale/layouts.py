@@ -47,10 +47,7 @@ def convert_scales(scales: Array, rows: int, columns: int, from_layout: str, to_
     of = _arrays.view(scales, "scales")
     if out is None:
         shape = (rows, columns) if to_layout == "linear" else (scale_bytes(to_layout, rows, columns),)
-        if layout_struct(to_layout).pitch:           # bytes between the rows are left alone
-            out = _arrays.zeros(of.library, of.device, shape, of.stream)
-        else:
-            out = _arrays.empty(of.library, of.device, shape, "uint8", of.stream)
+        out = _arrays.empty(of.library, of.device, shape, "uint8", of.stream)
     to = _arrays.view(out, "out")
     _arrays.check_writable(out, "out")
     if to.device != of.device:
