@@ -20,11 +20,12 @@ caller's back; the GIL is released in calls.
 Failures are blockscale.Error: InvalidError, UnsupportedError, DeviceError, FileError, MemoryError_."""
 from __future__ import annotations
 
+# Before the function layouts(), which takes the name of this module.
+from .layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 from ._context import set_threads, threads
 from ._errors import DeviceError, Error, FileError, InvalidError, MemoryError_, UnsupportedError
 from ._information import Device, FormatInfo, LayoutInfo, devices, formats, layouts, version
 from .block_products import mma_scaled
-from .layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 from .checkpoint_quantizer import Report, quantize_checkpoint
 from .checkpoints import Checkpoint, Tensor, Weight, open
 from .matrix import Matrix, from_parts, plain
