@@ -15,7 +15,8 @@ def quantized(x: Tensor, form: str, **options: Any) -> tuple[Tensor, dict[str, A
     layout, divides = options.get("layout", "linear"), options.get("divides", False)
     numbers = torch.ops.blockscale.dequantize(codes, scales, form, tensor_scale=scale, layout=layout, divides=divides,
                                               columns=x.shape[-1], dtype=torch.float64)
-    return codes, {"scales": scales, "tensor_scale": scale, "format": form, "layout": layout, "divides": divides}, numbers
+    found = {"scales": scales, "tensor_scale": scale, "format": form, "layout": layout, "divides": divides}
+    return codes, found, numbers
 
 
 def operand(prefix: str, found: dict[str, Any]) -> dict[str, Any]:

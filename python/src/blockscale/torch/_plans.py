@@ -233,6 +233,7 @@ class _Packed(NamedTuple):
 
 
 _packed: dict[int, _Packed] = {}
+_weak_storage: Any = StorageWeakRef
 
 
 def _version(tensor: Tensor) -> int:
@@ -244,7 +245,7 @@ def remember(panels: Tensor, codes: Tensor) -> None:
     """Notes of which codes these panels are."""
     number = id(panels)
     _packed[number] = _Packed(weakref.ref(panels, lambda _: _packed.pop(number, None)),
-                              StorageWeakRef(codes.untyped_storage()), codes.data_ptr(), _version(codes))
+                              _weak_storage(codes.untyped_storage()), codes.data_ptr(), _version(codes))
 
 
 def is_current(panels: Tensor, codes: Tensor) -> bool:

@@ -242,5 +242,5 @@ def stream_of(device: tuple[str, int]) -> int:
     """PyTorch's current stream on a GPU as a number; 0 on the CPU."""
     if device[0] == "cpu":
         return 0
-    stream: int = torch._C._cuda_getCurrentRawStream(device[1])     # type: ignore[attr-defined]
+    stream: int = torch._C._cuda_getCurrentRawStream(device[1])
     return stream

@@ -31,14 +31,15 @@ from . import _plans, _tensors
 from ._plans import Epilogue
 from ._tensors import given, parts
 
-library: Any = torch.library.Library("blockscale", "FRAGMENT")
+_Library: Any = torch.library.Library
+library = _Library("blockscale", "FRAGMENT")
 
 _MATMUL_ARGUMENTS = (
     '*, str a_format="", str b_format="", Tensor? a_tensor_scale=None, Tensor? b_tensor_scale=None, '
     'str a_layout="linear", str b_layout="linear", str a_packing="default", str b_packing="default", '
-    'bool a_divides=False, bool b_divides=False, SymInt columns=0, Tensor? alpha=None, str alpha_per="", Tensor? beta=None, '
-    'Tensor? c=None, Tensor? bias=None, str bias_per="column", str activation="none", str gate="none", '
-    'ScalarType? out_dtype=None, str compute="exact", Tensor? b_panels=None')
+    'bool a_divides=False, bool b_divides=False, SymInt columns=0, Tensor? alpha=None, str alpha_per="", '
+    'Tensor? beta=None, Tensor? c=None, Tensor? bias=None, str bias_per="column", str activation="none", '
+    'str gate="none", ScalarType? out_dtype=None, str compute="exact", Tensor? b_panels=None')
 
 _QUANTIZE_ARGUMENTS = (
     '*, str layout="linear", str recipe="default", Tensor? tensor_scale=None, bool? compute_tensor_scale=None, '

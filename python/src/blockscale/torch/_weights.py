@@ -1,0 +1,138 @@
+"""Quantized weights in modules: their tensors, what state_dict, .to() and copies do with them, and prepacked copies.
+
+A layer's buffers have the names, types and shapes of a convention of checkpoints (docs/guide/checkpoints.md), so that a
+saved state_dict is such a checkpoint: codes are float8_e4m3fn or float8_e5m2 where the elements are of 8 bits, else
+packed uint8; scales of blocks float8_e4m3fn (NVFP4) or uint8 (powers of two), row by row; tensor scales fp32."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+from torch import Tensor, nn
+
+from .._errors import InvalidError
+from .._library import FORMATS, Format
+from . import _plans, _tensors, operators
+
+BLOCK_FORMATS = tuple(name for name, form in FORMATS.items() if form.block > 0)
+_ELEMENT_DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+_PREPACKED_ROWS = {"cpu": 64, "cuda": 1}     # rows of A of the plan that says how weights are packed
+
+
+def weight_format(name: str) -> Format:
+    """The format of a weight: one with block scales, or e4m3 and e5m2 with one scale."""
+    form = _tensors.format_of(name)
+    if form.block == 0 and form.name not in _ELEMENT_DTYPES:
+        raise InvalidError(f"format={name!r}: weights are quantized to one of {', '.join(BLOCK_FORMATS)}, e4m3, e5m2")
+    return form
+
+
+def codes_dtype(form: Format) -> torch.dtype:
+    """The type of a buffer of codes."""
+    return _ELEMENT_DTYPES.get(form.element, torch.uint8)
+
+
+def scales_dtype(form: Format) -> torch.dtype:
+    """The type of a buffer of scales of blocks."""
+    return torch.float8_e4m3fn if form.scale == "ue4m3" else torch.uint8
+
+
+def has_tensor_scale(form: Format) -> bool:
+    """Whether weights of this format have an fp32 scale for the whole tensor."""
+    return form.scale == "ue4m3" or form.block == 0
+
+
+def quantize(weight: Tensor, form: Format, recipe: str = "default", divides: bool = False
+             ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Codes, scales and tensor scale of a weight (rows, columns) or of a batch of them, in the types above."""
+    codes, scales, scale = torch.ops.blockscale.quantize(
+        weight.detach(), form.name, recipe=recipe, compute_tensor_scale=has_tensor_scale(form), divides=divides)
+    return (codes.view(codes_dtype(form)), scales.view(scales_dtype(form)) if form.block > 0 else None,
+            scale.reshape(()) if scale.numel() > 0 else None)
+
+
+def check_columns(form: Format, columns: int, name: str) -> None:
+    """Rows of a weight are whole blocks, as in checkpoints."""
+    if form.block > 0 and columns % form.block != 0:
+        raise InvalidError(f"{name}={columns} is no multiple of {form.block}, the block of {form.name}")
+
+
+class QuantizedModule(nn.Module):
+    """What modules with quantized weights share.
+
+    .to(dtype), .half() and the like leave codes and scales as they are, and cast the other tensors.  Prepacked copies
+    (`prepack`: True, False, or None for GPUs alone) are made at the first call that can use them, again after the
+    weights were written or moved, and are neither copied nor saved.  Writing through `.data` is not noticed: call
+    `drop_prepacked`."""
+
+    quantized: tuple[str, ...] = ()     # names of the buffers that casts leave alone
+    form: Format
+
+    def __init__(self, prepack: bool | None) -> None:
+        super().__init__()
+        self.prepack = prepack
+        self.panels: dict[str, tuple[str, Tensor]] = {}
+
+    def drop_prepacked(self) -> None:
+        """Forgets the prepacked copies; the next call makes new ones."""
+        self.panels = {}
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        own = {id(self._buffers[name]): self._buffers[name] for name in self.quantized
+               if self._buffers.get(name) is not None}
+
+        def move(tensor: Tensor) -> Tensor:
+            if id(tensor) not in own:
+                return fn(tensor)
+            moved = fn(tensor.reshape(-1).view(torch.uint8))
+            return moved.view(tensor.dtype).reshape(tensor.shape)
+
+        self.drop_prepacked()
+        applied: Any = super()._apply
+        return applied(move, recurse)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "panels": {}}
+
+    def weights(self) -> dict[str, tuple[Tensor, Tensor | None, Tensor | None, str]]:
+        """Codes, scales, tensor scale and gate of each weight, by its name among the prepacked copies."""
+        raise NotImplementedError
+
+    def prepack_now(self, dtype: torch.dtype) -> int:
+        """Makes the prepacked copies for inputs of dtype, where the module wants them; returns their bytes."""
+        total = 0
+        for name, (codes, scales, scale, gate) in self.weights().items():
+            a = torch.empty((0,), dtype=dtype, device=codes.device)
+            panels = self._panels_of(name, a, codes, scales, scale, gate)
+            total += 0 if panels is None else panels.numel()
+        return total
+
+    def _wants_panels(self, codes: Tensor, form: Format) -> bool:
+        if self.prepack is not None:
+            return self.prepack
+        return codes.is_cuda and form.bits == 4
+
+    def _panels_of(self, name: str, a: Tensor, codes: Tensor, scales: Tensor | None, tensor_scale: Tensor | None,
+                   gate: str = "none") -> Tensor | None:
+        """The prepacked copy of one weight for products with A's numbers; None where there is none."""
+        a_format = _tensors.PLAIN_FORMATS.get(a.dtype)
+        kept = self.panels.get(name)
+        if torch.compiler.is_compiling():
+            return kept[1] if kept is not None and kept[0] == a_format else None
+        if kept is not None and kept[0] == a_format and _plans.is_current(kept[1], codes):
+            return kept[1]
+        form = self.form
+        if a_format is None or not self._wants_panels(codes, form):
+            return None
+        if codes.is_cuda and torch.cuda.is_current_stream_capturing():
+            return None
+        if codes.is_cuda and a_format == "fp32":
+            return None
+        made: Tensor = torch.ops.blockscale.pack(
+            codes, scales, form.name, a_format=a_format, rows=_PREPACKED_ROWS[codes.device.type],
+            b_tensor_scale=tensor_scale, b_divides=getattr(self, "divides", False), gate=gate, grouped=codes.dim() == 3)
+        self.panels[name] = (a_format, made)
+        return made
+
+
+assert operators.library is not None     # the operators are registered
