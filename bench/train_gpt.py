@@ -161,8 +161,8 @@ def main() -> int:
     device = torch.cuda.get_device_name() if options.device.startswith("cuda") else "CPU"
     title = f"{results[0]['parameters'] / 1e6:.1f} million parameters, {options.steps} steps of " \
             f"{options.batch} x {options.length} bytes, {device}"
-    print(f"\n{title}, PyTorch {torch.__version__}\n\n| run | final | beside bf16 | validation | beside bf16 | step, ms |"
-          "\n|---|---|---|---|---|---|")
+    print(f"\n{title}, PyTorch {torch.__version__}\n\n"
+          "| run | final | beside bf16 | validation | beside bf16 | step, ms |\n|---|---|---|---|---|---|")
     base = next((result for result in results if result["run"] == "bf16"), None)
     reached = True
     drawn = []

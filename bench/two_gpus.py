@@ -10,11 +10,14 @@ rounds go through all variants in turn; a time is the median of rounds of the sl
 result is compared with one GPU's: column-parallel bit for bit, row-parallel within the bound of its roundings."""
 
 import argparse
+import functools
 import json
 import os
 import pathlib
 import statistics
 import sys
+import time
+from collections.abc import Callable
 
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")      # multicast over NVLink is not there on every host
 
@@ -84,15 +87,17 @@ def compare(name: str, layers: Layers, up: nn.Linear, down: nn.Linear, tokens: i
     """One rank's results beside those of one GPU for all; says what agreed, raises AssertionError where it does not."""
     weights, inputs, compute, _ = VARIANTS[name]
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    generator = torch.Generator("cuda").manual_seed(5)
-    x = torch.randn(tokens, up.in_features, generator=generator, device="cuda", dtype=torch.bfloat16)
+    device = up.weight.device
+    generator = torch.Generator(device).manual_seed(5)
+    x = torch.randn(tokens, up.in_features, generator=generator, device=device, dtype=torch.bfloat16)
     got = layers.up(x.chunk(ranks)[rank].contiguous())
-    whole = torch.empty(tokens, up.out_features, device="cuda", dtype=torch.bfloat16)
-    blockscale.matmul(blockscale.quantize(x, inputs), blockscale.quantize(up.weight, weights), out=whole, compute=compute)
+    whole = torch.empty(tokens, up.out_features, device=device, dtype=torch.bfloat16)
+    blockscale.matmul(blockscale.quantize(x, inputs), blockscale.quantize(up.weight, weights), out=whole,
+                      compute=compute)
     assert torch.equal(got, whole.chunk(ranks, 1)[rank]), f"{name}: column-parallel differs from one GPU"
     h = whole.chunk(ranks, 1)[rank].contiguous()
     got = layers.down(h)
-    single = torch.empty(tokens, down.out_features, device="cuda", dtype=torch.float32)
+    single = torch.empty(tokens, down.out_features, device=device, dtype=torch.float32)
     blockscale.matmul(blockscale.quantize(whole, inputs), blockscale.quantize(down.weight, weights), out=single,
                       compute=compute)
     # Sums of ranks in bf16: one rounding of each, and of each addition.  Requantized sums keep 13 bits: fast has more.
@@ -102,24 +107,28 @@ def compare(name: str, layers: Layers, up: nn.Linear, down: nn.Linear, tokens: i
     return f"column-parallel bits equal, row-parallel {error:.1e} of the norm away"
 
 
-def measure(call, iterations: int) -> float:
+def measure(call: Callable[[], object], iterations: int, device: torch.device) -> float:
     """Mean milliseconds of a call, the slowest rank's."""
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     dist.barrier()
-    torch.cuda.synchronize()
-    begin.record()
+    wait(device)
+    began = time.perf_counter()
     for _ in range(iterations):
         call()
-    end.record()
-    torch.cuda.synchronize()
-    slowest = torch.tensor([begin.elapsed_time(end) / iterations], device="cuda")
+    wait(device)
+    slowest = torch.tensor([1e3 * (time.perf_counter() - began) / iterations], device=device)
     dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
     return slowest.item()
+
+
+def wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/two_gpus.json"))
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="cpu: with gloo, to try the program")
     parser.add_argument("--tokens", default="2048,4096,8192", help="numbers of tokens, with commas between them")
     parser.add_argument("--hidden", type=int, default=8192)
     parser.add_argument("--intermediate", type=int, default=28672)
@@ -127,14 +136,21 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=20, help="calls of a round")
     parser.add_argument("--variants", default=";".join(VARIANTS), help="which, with semicolons between them")
     options = parser.parse_args()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-    torch.cuda.set_device(device)
-    dist.init_process_group("nccl", device_id=device)
+    device = torch.device("cpu")
+    machine, nccl = "CPU", "gloo"
+    if options.device == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+        machine, nccl = torch.cuda.get_device_name(), "NCCL " + ".".join(map(str, torch.cuda.nccl.version()))
+        dist.init_process_group("nccl", device_id=device)
+    else:
+        dist.init_process_group("gloo")
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    mesh = init_device_mesh("cuda", (ranks,))
+    mesh = init_device_mesh(options.device, (ranks,))
     say = print if rank == 0 else lambda *_, **__: None
 
-    up, down = (layer(options.intermediate, options.hidden, 1, device), layer(options.hidden, options.intermediate, 2, device))
+    up = layer(options.intermediate, options.hidden, 1, device)
+    down = layer(options.hidden, options.intermediate, 2, device)
     variants: dict[str, nn.Module] = {}
     checks = {}
     with torch.no_grad():
@@ -151,9 +167,10 @@ def main() -> int:
         variants["bf16, DTensor"] = parallelize_module(Layers(up, down), mesh, {
             "up": ColwiseParallel(input_layouts=Shard(0)), "down": RowwiseParallel(output_layouts=Shard(0))})
         results = []
-        say(f"\n{ranks} x {torch.cuda.get_device_name()}, PyTorch {torch.__version__}, NCCL "
-            f"{'.'.join(map(str, torch.cuda.nccl.version()))}, {options.hidden} and {options.intermediate} features\n")
-        say("| tokens | layers | column, ms | ratio | row, ms | ratio | both, ms | ratio |\n|---|---|---|---|---|---|---|---|")
+        say(f"\n{ranks} x {machine}, PyTorch {torch.__version__}, {nccl}, {options.hidden} and {options.intermediate} "
+            "features\n")
+        say("| tokens | layers | column, ms | ratio | row, ms | ratio | both, ms | ratio |")
+        say("|---|---|---|---|---|---|---|---|")
         for tokens in map(int, options.tokens.split(",")):
             x = torch.randn(tokens // ranks, options.hidden, device=device, dtype=torch.bfloat16)
             h = torch.randn(tokens, options.intermediate // ranks, device=device, dtype=torch.bfloat16)
@@ -162,7 +179,7 @@ def main() -> int:
                 for part in PARTS:
                     for name, layers in variants.items():
                         count = 3 if each < 0 else options.iterations
-                        took = measure(lambda: layers.part(part, x, h), count)
+                        took = measure(functools.partial(layers.part, part, x, h), count, device)
                         if each >= 0:
                             times[name][part].append(took)
             peer = {part: statistics.median(times["bf16, DTensor"][part]) for part in PARTS}
@@ -175,10 +192,10 @@ def main() -> int:
     if rank == 0:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps({
-            "device": torch.cuda.get_device_name(), "ranks": ranks, "torch": torch.__version__,
-            "nccl": torch.cuda.nccl.version(), "options": {name: str(value) for name, value in vars(options).items()},
+            "device": machine, "ranks": ranks, "torch": torch.__version__,
+            "collectives": nccl, "options": {name: str(value) for name, value in vars(options).items()},
             "checks": checks, "results": results}, indent=1) + "\n")
-        best = max(result["ratio"]["both"] for result in results)
+        best = max(result["ratio"]["both"] for result in results if result["layers"] in VARIANTS)
         print(f"\n{options.out}; the best pair of layers is {best:.2f} times as fast as DTensor in bf16")
     dist.destroy_process_group()
     return 0

@@ -94,9 +94,9 @@ def gathers(rank, ranks):
     for name in FORMATS:
         whole = blockscale.quantize(x, name)
         local = distributed.quantize_shard(mine(x, rank, ranks), name)
+        columns = distributed.quantize_shard(mine(x, rank, ranks, 1), name)
         for got, expected in ((distributed.gather_rows(local).wait(), whole),
-                              (distributed.gather_columns(distributed.quantize_shard(mine(x, rank, ranks, 1), name)).wait(),
-                               whole)):
+                              (distributed.gather_columns(columns).wait(), whole)):
             assert got.shape == expected.shape
             assert torch.equal(got.codes, expected.codes) and torch.equal(got.scales, expected.scales)
             if name == "nvfp4":
@@ -249,8 +249,9 @@ def experts(rank, ranks, name):
             gate, up = (w1[indices[token, slot]] @ xq[token]).chunk(2)
             h[token, slot] = (torch.nn.functional.silu(gate) * up).float()
     hq = blockscale.quantize(h.view(2 * tokens, inner), name).dequantize("float64").view(tokens, 2, inner)
-    y = torch.stack([sum(weights[t, s].double() * (w2[indices[t, s]] @ hq[t, s]) for s in range(2)) for t in range(tokens)])
-    # h is rounded from sums in another order: single codes of it may be neighbours, which weigh some 2^-3 of one number.
+    y = torch.stack([sum(weights[t, s].double() * (w2[indices[t, s]] @ hq[t, s]) for s in range(2))
+                     for t in range(tokens)])
+    # h comes from sums in another order: single codes of it may be neighbours, some 2^-3 of one number apart.
     error = (got.double() - mine(y, rank, ranks)).norm() / mine(y, rank, ranks).norm()
     assert error < 2e-3, error
 

@@ -94,8 +94,8 @@ def grouped_linear(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor, 
     recipe = recipe_named(recipe)
     dtype = compute_type(x)
     if x.dim() != 2 or weight.dim() != 3 or x.shape[1] != weight.shape[2]:
-        raise ValueError(f"x has the shape {tuple(x.shape)} and weight {tuple(weight.shape)}: use tokens x features, and "
-                         "groups x output features x features")
+        raise ValueError(f"x has the shape {tuple(x.shape)} and weight {tuple(weight.shape)}: use tokens x features, "
+                         "and groups x output features x features")
     if counts.shape != (weight.shape[0],) or counts.dtype != torch.int64 or counts.device != x.device:
         raise ValueError(f"counts are {counts.dtype} of the shape {tuple(counts.shape)} on {counts.device}: use int64, "
                          f"one for each of the {weight.shape[0]} groups, on {x.device}")
@@ -106,7 +106,7 @@ def grouped_linear(x: torch.Tensor, weight: torch.Tensor, counts: torch.Tensor, 
     rows, sizes, total = filled(counts, x.shape[0])
     spread = x.new_zeros(total, x.shape[1], dtype=dtype).index_copy(0, rows, x.to(dtype))
     y: torch.Tensor = _GroupedLinear.apply(spread, weight, bias, sizes, recipe, dtype,
-                                           new_seed(recipe))    # type: ignore[no-untyped-call]
+                                           new_seed(recipe))
     return y.index_select(0, rows)
 
 
@@ -159,4 +159,5 @@ class Experts(torch.nn.Module):
         repeated = x[:, None].expand(tokens, chosen, x.shape[1]).reshape(tokens * chosen, x.shape[1])
         gate, up = self.gate_up(repeated[order], counts).chunk(2, dim=1)
         y = self.down(torch.nn.functional.silu(gate) * up, counts)[back]
-        return (y.view(tokens, chosen, -1) * weights[:, :, None].to(y.dtype)).sum(1)
+        total: torch.Tensor = (y.view(tokens, chosen, -1) * weights[:, :, None].to(y.dtype)).sum(1)
+        return total

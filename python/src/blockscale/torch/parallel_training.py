@@ -22,8 +22,8 @@ from .recipes import Recipe, quantize_copies
 from .training import Linear, compute_type, new_seed, save_matrices, saved_matrices
 
 
-def _empty(rows: int, columns: int, dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:
-    return torch.empty(rows, columns, dtype=dtype, device=like.device)
+def _empty(shape: tuple[int, ...], dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device=like.device)
 
 
 class _Column(torch.autograd.Function):
@@ -39,7 +39,7 @@ class _Column(torch.autograd.Function):
         arriving = gather_rows(inputs.rows, group)
         weights = quantize_copies(weight, recipe.weight, columns=want_x, seed=seed + 2, scale_of=shared)
         whole = arriving.wait()
-        y = _empty(whole.rows, weight.shape[0], x.dtype, x)
+        y = _empty((whole.rows, weight.shape[0]), x.dtype, x)
         blockscale.matmul(whole, weights.rows, out=y, bias=bias, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [])
         ctx.recipe, ctx.group, ctx.seed = recipe, group, seed
@@ -63,11 +63,11 @@ class _Column(torch.autograd.Function):
         gradient = quantize_copies(dy, recipe.gradient, recipe.signs, rows=want_x, columns=want_weight,
                                    seed=ctx.seed + 4, scale_of=functools.partial(shared_tensor_scale, group=ctx.group))
         if want_x:
-            partial = _empty(dy.shape[0], x_shape[1], x_type, dy)
+            partial = _empty((dy.shape[0], x_shape[1]), x_type, dy)
             blockscale.matmul(gradient.rows, weight_columns, out=partial, compute=recipe.compute)
             dx = reduce_scatter_rows(partial, ctx.group)
         if arriving is not None:
-            dweight = _empty(*weight_shape, weight_type, dy)
+            dweight = _empty(weight_shape, weight_type, dy)
             blockscale.matmul(gradient.columns, arriving.wait(), out=dweight, compute=recipe.compute)
         if want_bias:
             dbias = dy.sum(0, dtype=torch.float32).to(bias_type)
@@ -84,7 +84,7 @@ class _Row(torch.autograd.Function):
         shared = functools.partial(shared_tensor_scale, group=group)
         inputs = quantize_copies(x, recipe.input, recipe.signs, columns=want_weight, seed=seed, scale_of=shared)
         weights = quantize_copies(weight, recipe.weight, columns=want_x, seed=seed + 2, scale_of=shared)
-        partial = _empty(x.shape[0], weight.shape[0], reduce_dtype, x)
+        partial = _empty((x.shape[0], weight.shape[0]), reduce_dtype, x)
         blockscale.matmul(inputs.rows, weights.rows, out=partial, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [])
         ctx.recipe, ctx.group, ctx.seed = recipe, group, seed
@@ -103,10 +103,10 @@ class _Row(torch.autograd.Function):
         rows = gather_rows(gradient.rows, ctx.group) if gradient.rows is not None else None
         columns = gather_columns(gradient.columns, ctx.group) if gradient.columns is not None else None
         if rows is not None:
-            dx = _empty(*ctx.shapes[0], ctx.types[0], dy)
+            dx = _empty(ctx.shapes[0], ctx.types[0], dy)
             blockscale.matmul(rows.wait(), weight_columns, out=dx, compute=recipe.compute)
         if columns is not None:
-            dweight = _empty(*ctx.shapes[1], ctx.types[1], dy)
+            dweight = _empty(ctx.shapes[1], ctx.types[1], dy)
             blockscale.matmul(columns.wait(), x_columns, out=dweight, compute=recipe.compute)
         return dx, dweight, None, None, None, None
 
@@ -165,8 +165,8 @@ def share(linear: Linear, mesh: DeviceMesh, kind: str, sharded_tokens: bool, sou
     split, features = (0, linear.out_features) if kind == "column" else (1, linear.in_features)
     unit = max(linear.recipe.weight.block, linear.recipe.gradient.block)
     if features % (mesh.size() * unit):
-        raise ValueError(f"{features} features are shared among {mesh.size()} ranks: a multiple of {mesh.size()} x {unit} "
-                         "is needed, whole blocks for each")
+        raise ValueError(f"{features} features are shared among {mesh.size()} ranks: a multiple of {mesh.size()} x "
+                         f"{unit} is needed, whole blocks for each")
 
     def shared(parameter: torch.Tensor, placement: Any) -> nn.Parameter:
         made = distribute_tensor(parameter.detach(), mesh, [placement], src_data_rank=source)

@@ -95,7 +95,8 @@ def NVFP4BlockScaling(*, disable_rht: bool = False, disable_stochastic_rounding:
                   signs=signs)
 
 
-RECIPES = {"MXFP8BlockScaling": MXFP8BlockScaling, "NVFP4BlockScaling": NVFP4BlockScaling}
+RECIPES: dict[str, Callable[[], Recipe]] = {"MXFP8BlockScaling": MXFP8BlockScaling,
+                                            "NVFP4BlockScaling": NVFP4BlockScaling}
 
 
 def recipe_named(recipe: str | Recipe) -> Recipe:

@@ -53,7 +53,8 @@ def save_matrices(ctx: Any, matrices: list[Matrix | None], tensors: list[torch.T
             ctx.descriptions.append(None)
             continue
         parts += [matrix.codes, matrix.scales, matrix.tensor_scale]
-        ctx.descriptions.append((matrix.format, matrix.shape, matrix.layout, matrix.packing, matrix.tensor_scale_divides))
+        ctx.descriptions.append((matrix.format, matrix.shape, matrix.layout, matrix.packing,
+                                 matrix.tensor_scale_divides))
     ctx.save_for_backward(*parts, *tensors)
 
 
@@ -145,7 +146,7 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
         raise ValueError(f"x has the shape {tuple(x.shape)} and weight {tuple(weight.shape)}: x's last dimension is "
                          "weight's second one")
     y: torch.Tensor = _Linear.apply(x.reshape(-1, x.shape[-1]).to(dtype), weight, bias, recipe, dtype,
-                                    new_seed(recipe))   # type: ignore[no-untyped-call]
+                                    new_seed(recipe))
     return y.view(*x.shape[:-1], weight.shape[0])
 
 
