@@ -280,8 +280,10 @@ def read_options():
 
 def main():
     options = read_options()
-    if importlib.util.find_spec("numpy") is None:
-        print("%s: skipped: no NumPy" % options.name, file=sys.stderr)
+    needed = ["numpy"] + (["cffi", "ml_dtypes"] if options.target == "python" else [])
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        print("%s: skipped: no %s" % (options.name, ", ".join(missing)), file=sys.stderr)
         print("%s: 0 passed, 0 failed, 1 skipped" % options.name)
         return 0
     targets = TARGETS if options.target == "all" else [options.target]

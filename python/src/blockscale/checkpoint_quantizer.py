@@ -326,15 +326,17 @@ class _Bar:
 
     def __init__(self) -> None:
         self.bar: Any = None
+        self.make: Any = None
         try:
             from tqdm.auto import tqdm
         except ImportError:
             return
-        self.bar = tqdm(unit="B", unit_scale=True, unit_divisor=1024)
+        self.make = tqdm
 
     def __call__(self, name: str, done: int, total: int) -> None:
+        if self.bar is None and self.make is not None:
+            self.bar = self.make(total=total, unit="B", unit_scale=True, unit_divisor=1024)
         if self.bar is not None:
-            self.bar.total = total
             self.bar.set_postfix_str(name, refresh=False)
             self.bar.update(done - self.bar.n)
 
