@@ -50,7 +50,8 @@ class Experts(QuantizedModule):
             self.register_buffer(f"{name}_scales", torch.zeros(
                 (num_experts, rows, blocks), dtype=torch.uint8, device=device))
             scaled = _weights.has_tensor_scale(form)
-            self.register_buffer(f"{name}_tensor_scale", torch.ones((), device=device) if scaled else None)
+            self.register_buffer(f"{name}_tensor_scale", torch.ones(
+                (), dtype=torch.float32, device=device) if scaled else None)
             self.register_parameter(f"{name}_bias", nn.Parameter(
                 torch.zeros((num_experts, rows), device=device, dtype=dtype)) if bias else None)
 

@@ -100,7 +100,8 @@ def to_torchao(matrix: Matrix, dtype: torch.dtype = torch.bfloat16) -> Any:
     mx: Any = import_module("torchao.prototype.mx_formats.mx_tensor")
     preference: Any = import_module("torchao.quantization.quantize_.common").KernelPreference
     codes = typed(matrix.codes, form.name) if form.bits == 8 else matrix.codes.view(torch.uint8)
-    return mx.MXTensor(codes, scales.view(torch.float8_e8m0fnu), element, 32, dtype, preference.EMULATED, None, swizzled)
+    return mx.MXTensor(codes, scales.view(torch.float8_e8m0fnu), element, 32, dtype, preference.EMULATED, None,
+                       swizzled)
 
 
 # scaled_mm ------------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class Linear(QuantizedModule):
                 (out_features, in_features // form.block), dtype=torch.uint8, device=device
             ).view(_weights.scales_dtype(form)))
         if self.names[2] is not None:
-            self.register_buffer(self.names[2], torch.ones(shape, device=device))
+            self.register_buffer(self.names[2], torch.ones(shape, dtype=torch.float32, device=device))
         self.bias = nn.Parameter(torch.zeros(out_features, device=device, dtype=dtype)) if bias else None
 
     @property
