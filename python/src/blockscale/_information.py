@@ -50,7 +50,7 @@ def version() -> str:
 
 
 def formats() -> dict[str, FormatInfo]:
-    """All formats by name."""
+    """All formats by name, each with its element, scale and block: FormatInfo."""
     found = {}
     for form in FORMATS.values():
         element = lib.bsm_element_get(lib.bsm_format_get(form.number).element)
@@ -60,7 +60,7 @@ def formats() -> dict[str, FormatInfo]:
 
 
 def layouts() -> dict[str, LayoutInfo]:
-    """All scale layouts by name."""
+    """All scale layouts by name, each with a line about it and its formula: LayoutInfo.  show_layout draws one."""
     return {name: LayoutInfo(name, text(lib.bsm_layout_about(number)) or "", text(lib.bsm_layout_formula(number)) or "")
             for name, number in LAYOUTS.items()}
 

@@ -39,6 +39,7 @@ def convert_scales(scales: Array, rows: int, columns: int, from_layout: str, to_
 
     scales    array of bytes in from_layout, without gaps: scale_bytes(from_layout, rows, columns) of them.
     rows      of the matrix; columns   scales of a row, ceil(K / block).
+    from_layout, to_layout   their names: see layouts(), with parameters where they have some ("linear:64")
     out       array of bytes to write to; None: a new uint8 array of scales' library and device, (rows, columns) for
               "linear", else (bytes,).
     Padding is written as zeros.  Equal layouts are refused: the scales are in that layout already.  On a GPU the work

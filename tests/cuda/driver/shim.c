@@ -40,10 +40,20 @@ static void count_live(const char *name, bool done)
         if (strcmp(all[i].name, name) == 0 && (done || all[i].change < 0)) state.live += all[i].change;
 }
 
+static void count_kind(const char *name)
+{
+    if (strcmp(name, "cuLaunchKernelEx") == 0) state.launches++;
+    if (strncmp(name, "cuMemcpy", 8) == 0) state.copies++;
+    if (strcmp(name, "cuStreamSynchronize") == 0) state.waits++;
+    if (strcmp(name, "cuMemAlloc") == 0) state.allocations++;
+    if (strcmp(name, "cuMemFree") == 0) state.releases++;
+}
+
 /* true if this call fails.  Names and sentences of errors are no calls that anybody counts on. */
 static bool fails(const char *name)
 {
     if (strncmp(name, "cuGetError", 10) == 0) return false;
+    count_kind(name);
     if (++state.calls != state.fail_at) return false;
     snprintf(state.failed, sizeof state.failed, "%s", name);
     return true;
@@ -101,13 +111,18 @@ FORWARD(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream), (event
 FORWARD(cuEventDestroy, "cuEventDestroy_v2", (CUevent event), (event))
 FORWARD(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",
         (int *clusters, CUfunction function, const CUlaunchConfig *config), (clusters, function, config))
-FORWARD(cuLaunchKernelEx, "cuLaunchKernelEx",
-        (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra),
-        (config, function, parameters, extra))
 FORWARD(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",
         (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
          const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill),
         (map, type, rank, address, sizes, strides, box, steps, interleave, swizzle, promotion, fill))
+
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    state.stream = config->hStream;
+    if (fails("cuLaunchKernelEx")) return failure("cuLaunchKernelEx");
+    return passed("cuLaunchKernelEx", real.cuLaunchKernelEx(config, function, parameters, extra));
+}
 
 /* The module of SHIM_KERNELS; NULL: there is none. */
 static CUmodule other_kernels(void)
