@@ -20,8 +20,6 @@ caller's back; the GIL is released in calls.
 Failures are blockscale.Error: InvalidError, UnsupportedError, DeviceError, FileError, MemoryError_."""
 from __future__ import annotations
 
-# Before the function layouts(), which takes the name of this module.
-from .layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 from ._context import set_threads, threads
 from ._errors import DeviceError, Error, FileError, InvalidError, MemoryError_, UnsupportedError
 from ._information import Device, FormatInfo, LayoutInfo, devices, formats, layouts, version
@@ -32,6 +30,7 @@ from .matrix import Matrix, from_parts, plain
 from .multiplication import exact_matmul, matmul
 from .plans import Packed, Plan, explain, pack, plan
 from .quantization import Stats, dequantize, hadamard, quantize, quantize_both
+from .scale_layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
 
 __all__ = ["Checkpoint", "Device", "DeviceError", "Error", "FileError", "FormatInfo",
            "InvalidError", "LayoutInfo", "Matrix", "MemoryError_", "Packed", "Picture", "Plan",

@@ -243,6 +243,18 @@ def empty(library: str, device: tuple[str, int], shape: tuple[int, ...], dtype: 
     return DeviceArray(shape, dtype, device, stream)
 
 
+def zeros(library: str, device: tuple[str, int], shape: tuple[int, ...], stream: int = 0) -> Array:
+    """A new array of zero bytes: for what has gaps that nothing writes."""
+    if library == "jax" or (library not in ("torch", "cupy") and device[0] == "cuda"):
+        from ._device_array import DeviceArray
+        if device[0] == "cuda":
+            return DeviceArray.of_numpy(np.zeros(shape, np.uint8), device, stream)
+        return _empty_jax(shape, "uint8")            # its host memory begins as zeros
+    made = empty(library, device, shape, "uint8", stream)
+    made[...] = 0
+    return made
+
+
 def _empty_jax(shape: tuple[int, ...], dtype: str) -> Array:
     """An array of JAX over new memory, which is written before anybody has the array: JAX's own never change."""
     from ._device_array import DeviceArray

@@ -33,7 +33,7 @@ class DeviceArray:
         self.nbytes = _arrays.elements(self.shape) * _arrays.SIZES[dtype]
         self._memory: Any
         if device[0] == "cpu":
-            self._memory = np.empty(self.nbytes + _HOST_ALIGNMENT, np.uint8)
+            self._memory = np.zeros(self.nbytes + _HOST_ALIGNMENT, np.uint8)
             start = _arrays.numpy_pointer(self._memory)
             self._address = start + -start % _HOST_ALIGNMENT
             return

@@ -362,7 +362,8 @@ class Checkpoint(Mapping[str, Weight]):
 
 
 def open(path: str | os.PathLike[str]) -> Checkpoint:
-    """Opens a .safetensors or GGUF file, an index of shards (X.json), or a folder with one of them, and maps it.
+    """Opens the .safetensors or GGUF file at path, an index of shards (X.json), or a folder with one of them, and maps
+    it.
 
     Everything but the numbers is checked: FileError names what is wrong and where, or that there is no such file;
     UnsupportedError a legal file that is too new."""

@@ -276,12 +276,19 @@ def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | N
     dtype = "uint8"
     if form.bits > 8:
         dtype = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[form.name]
-    codes = _arrays.empty(library, device, (*lead, shape[-2], row_codes(form, name, shape[-1])), dtype,
-                          stream)
+    codes_shape = (*lead, shape[-2], row_codes(form, name, shape[-1]))
+    if form.bits == 6 and name == "bit_stream" and shape[-1] % 4:        # rows end in bytes that belong to no code
+        codes = _arrays.zeros(library, device, codes_shape, stream)
+    else:
+        codes = _arrays.empty(library, device, codes_shape, dtype, stream)
     scales = None
     if form.block and name != "gguf":
         of_one = scale_shape(form, layout_c, layout, shape[-2], shape[-1])
-        scales = _arrays.view(_arrays.empty(library, device, (*lead, *of_one), "uint8", stream), "scales")
+        if layout_c.pitch:               # bytes between the rows are left alone
+            made = _arrays.zeros(library, device, (*lead, *of_one), stream)
+        else:
+            made = _arrays.empty(library, device, (*lead, *of_one), "uint8", stream)
+        scales = _arrays.view(made, "scales")
     scale: View | None
     if isinstance(tensor_scale, View):
         scale = tensor_scale
@@ -305,9 +312,11 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
                   allows.  Bytes of any type (uint8, float8_e4m3fn, float4_e2m1fn_x2 ...), or bf16, fp16, fp32 numbers.
                   Element types of ml_dtypes with one code a byte (float4_e2m1fn, float6_*) say their packing.
     scales        bytes (uint8, float8_e8m0fnu, float8_e4m3fn, int32 words of DeepGEMM) in `layout`, as Matrix.scales.
+    format        its name: "nvfp4", "mxfp4" ...; formats() lists them
     layout        "linear", "128x4", "8x4", "tiles:ROWSxCOLUMNS", "cdna4_16", "cdna4_32", "aiter", "deepgemm",
                   "linear:PITCH" (bytes between rows) ...
-    tensor_scale  one fp32 number: a float, or an array of one element on the codes' device.
+    tensor_scale  one fp32 number: a float, or an array of one element on the codes' device; tensor_scale_divides
+                  says that numbers are divided by it rather than multiplied.
     packing       "low_first" (default of 4 bits: element 2i in the low bits), "high_first", "bit_stream" (default of 6
                   bits), "bytes", "gguf" (codes hold the scales, too).
     shape         needed when the columns are odd or do not fill the last byte; in elements.

@@ -371,8 +371,8 @@ def explain(a: Any, b: Any, **options: Any) -> str:
 def pack(b: Any, a_format: str = "bf16", rows: int = 1, *, gate: str = "none") -> Packed:
     """Prepacks the weights b for products of `rows` rows of a_format with it: an array on b's device in the order in
     which the kernel reads it, to be given as panels= to matmul and Plan.run.  A second copy of the weights; made once
-    after loading, and again when b changes.  Where the kernel reads b as it is stored the result has 0 bytes, and
-    products with it read b."""
+    after loading, and again when b changes.  gate is that of the products.  Where the kernel reads b as it
+    is stored the result has 0 bytes, and products with it read b."""
     of_b = operand(b, "b")
     form = format_of(a_format, "a_format")
     tensor_scale = False

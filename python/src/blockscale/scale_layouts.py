@@ -19,7 +19,7 @@ def _sizes(rows: int, columns: int) -> None:
 
 
 def scale_bytes(layout: str, rows: int, columns: int) -> int:
-    """Bytes of a buffer of scales, padding included: `rows` rows of the matrix, `columns` = ceil(K / block)."""
+    """Bytes of a buffer of scales in a layout, padding included: `rows` rows of the matrix, `columns` = ceil(K / block)."""
     _sizes(rows, columns)
     count = ffi.new("int64_t *")
     check(lib.bsm_scale_bytes(layout_struct(layout), rows, columns, count))
@@ -27,7 +27,7 @@ def scale_bytes(layout: str, rows: int, columns: int) -> int:
 
 
 def scale_offset(layout: str, rows: int, columns: int, row: int, column: int) -> int:
-    """The byte where the scale (row, column) lies in a buffer for rows x columns."""
+    """The byte where the scale (row, column) lies in a buffer for rows x columns in a layout."""
     place = ffi.new("int64_t *")
     check(lib.bsm_scale_offset(layout_struct(layout), rows, columns, row, column, place))
     return int(place[0])
@@ -48,7 +48,10 @@ def convert_scales(scales: Array, rows: int, columns: int, from_layout: str, to_
     of = _arrays.view(scales, "scales")
     if out is None:
         shape = (rows, columns) if to_layout == "linear" else (scale_bytes(to_layout, rows, columns),)
-        out = _arrays.empty(of.library, of.device, shape, "uint8", of.stream)
+        if layout_struct(to_layout).pitch:           # bytes between the rows are left alone
+            out = _arrays.zeros(of.library, of.device, shape, of.stream)
+        else:
+            out = _arrays.empty(of.library, of.device, shape, "uint8", of.stream)
     to = _arrays.view(out, "out")
     _arrays.check_writable(out, "out")
     if to.device != of.device:
