@@ -19,7 +19,7 @@ def _sizes(rows: int, columns: int) -> None:
 
 
 def scale_bytes(layout: str, rows: int, columns: int) -> int:
-    """Bytes of a buffer of scales in a layout, padding included: `rows` rows of the matrix, `columns` = ceil(K / block)."""
+    """Bytes of a buffer of scales in a layout, padding included: `rows` of the matrix, `columns` = ceil(K / block)."""
     _sizes(rows, columns)
     count = ffi.new("int64_t *")
     check(lib.bsm_scale_bytes(layout_struct(layout), rows, columns, count))
