@@ -11,7 +11,8 @@ import command
 
 HERE = os.path.join(command.ROOT, "python", "examples")
 # What each says last.
-SAYS = {"quantize_and_multiply.py": r"kernel \w+", "checkpoint.py": r"down_proj: nvfp4 \(128, 256\), [\d.]+ dB"}
+SAYS = {"quantize_and_multiply.py": r"kernel \w+", "checkpoint.py": r"down_proj: nvfp4 \(128, 256\), [\d.]+ dB",
+        "model.py": r"nvfp4: \d+ bytes, [67]\d\.\d % right"}
 PAGES = ["README.md", "python/README.md", "docs/guide/python.md"]
 
 

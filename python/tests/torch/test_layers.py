@@ -33,6 +33,25 @@ def test_linear_is_the_product_with_the_decoded_weight(form: str, convention: st
     assert worst < {"e": 0.13, "m": 0.2, "n": 0.2}[form[0]]
 
 
+@pytest.mark.parametrize("compiled", (False, True))
+@pytest.mark.parametrize("form", ("mxfp4", "nvfp4", "e4m3"))
+def test_gradients_flow_through_linear(form: str, compiled: bool) -> None:
+    layer: Any = bt.Linear.from_float(nn.Linear(64, 48), form)
+    function = torch.compile(layer, fullgraph=True, backend="aot_eager") if compiled else layer
+    x = torch.randn(3, 5, 64, requires_grad=True)
+    y = function(x)
+    gradient = torch.randn_like(y)
+    y.backward(gradient)
+    assert x.grad is not None and torch.allclose(x.grad, gradient @ layer.dequantize(), rtol=1e-5, atol=1e-5)
+    assert torch.allclose(layer.bias.grad, gradient.sum((0, 1)), rtol=1e-5, atol=1e-5)
+    with torch.no_grad():
+        assert torch.equal(layer(x), y)
+    with torch.autocast("cpu", torch.bfloat16):
+        x.grad = None
+        function(x).sum().backward()
+        assert x.grad is not None and x.grad.dtype is torch.float32
+
+
 @pytest.mark.parametrize("activations", ("mxfp8_e4m3", "nvfp4", "mxfp4"))
 def test_activations_are_quantized_by_rows(activations: str) -> None:
     layer = bt.Linear.from_float(nn.Linear(64, 48, bias=False), "mxfp4", activations=activations)

@@ -21,6 +21,7 @@ class Experts(QuantizedModule):
     gate         "interleaved": rows 2j of gate_up are gates, rows 2j + 1 ups (gpt-oss); "split": gates first, then ups
     prepack      as of Linear
 
+    For inference: no gradients flow through these layers.
     Buffers of a projection P ("gate_up_proj", "down_proj"), E experts of N rows and K columns: P_blocks (E, N, K/block,
     bytes of a block), P_scales (E, N, K/block) and for NVFP4 P_tensor_scale, one fp32 that multiplies; for MXFP4 these
     are the names and shapes of gpt-oss' checkpoints.  Parameters: gate_up_proj_bias (E, 2 intermediate_size),

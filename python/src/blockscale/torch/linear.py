@@ -16,6 +16,36 @@ _NAMES = {"modelopt": ("weight", "weight_scale", "weight_scale_2", ()),
           "compressed_tensors": ("weight_packed", "weight_scale", "weight_global_scale", (1,))}
 
 
+class _Product(torch.autograd.Function):
+    """The product with its gradients to x and the bias; the weight is constant, and its numbers meet the gradient in the
+    gradient's type."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, bias: Tensor | None, codes: Tensor, scales: Tensor | None,
+                tensor_scale: Tensor | None, panels: Tensor | None, format: str, divides: bool) -> Tensor:
+        """rows (M, K) to (M, N)."""
+        ctx.save_for_backward(codes, scales, tensor_scale)
+        ctx.format, ctx.divides, ctx.types = format, divides, (rows.dtype, None if bias is None else bias.dtype)
+        y: Tensor = torch.ops.blockscale.matmul(
+            rows, None, codes, scales, b_format=format, b_tensor_scale=tensor_scale, b_divides=divides, bias=bias,
+            b_panels=panels)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients of rows and bias."""
+        (gradient,) = gradients
+        codes, scales, tensor_scale = ctx.saved_tensors
+        to_rows = to_bias = None
+        if ctx.needs_input_grad[0]:
+            numbers = torch.ops.blockscale.dequantize(
+                codes, scales, ctx.format, tensor_scale=tensor_scale, divides=ctx.divides, dtype=gradient.dtype)
+            to_rows = (gradient @ numbers).to(ctx.types[0])
+        if ctx.needs_input_grad[1]:
+            to_bias = gradient.sum(0, dtype=torch.float32).to(ctx.types[1])
+        return to_rows, to_bias, None, None, None, None, None, None
+
+
 class Linear(QuantizedModule):
     """y = x W^T + bias, W quantized: torch.nn.Linear for inference.
 
@@ -29,7 +59,8 @@ class Linear(QuantizedModule):
                  weight_global_scale, which divides).  The scale of e4m3 and e5m2 is weight_scale in both
 
     x is (..., in_features) of bf16 or fp16, on CPUs of fp32 as well; y has x's type.  torch.autocast casts fp32.
-    A new layer's buffers are zeros, its scales ones."""
+    Gradients flow to x and the bias, not to the weight (with activations: to neither); to train the weight, use
+    blockscale.torch.training.Linear.  A new layer's buffers are zeros, its scales ones."""
 
     def __init__(self, in_features: int, out_features: int, format: str, bias: bool = True, *,
                  activations: str | None = None, prepack: bool | None = None, convention: str = "modelopt",
@@ -108,9 +139,14 @@ class Linear(QuantizedModule):
             return self._quantized(x, rows)
         weight, scales, tensor_scale = self.codes, self.scales, self.tensor_scale
         panels = self._panels_of("weight", rows, weight, scales, tensor_scale)
-        y: Tensor = torch.ops.blockscale.matmul(
-            rows, None, weight, scales, b_format=self.format, b_tensor_scale=tensor_scale, b_divides=self.divides,
-            bias=self.bias, b_panels=panels)
+        bias = self.bias
+        y: Tensor
+        if torch.is_grad_enabled() and (rows.requires_grad or (bias is not None and bias.requires_grad)):
+            y = _Product.apply(rows, bias, weight, scales, tensor_scale, panels, self.format, self.divides)
+        else:
+            y = torch.ops.blockscale.matmul(
+                rows, None, weight, scales, b_format=self.format, b_tensor_scale=tensor_scale,
+                b_divides=self.divides, bias=bias, b_panels=panels)
         return y.view(*x.shape[:-1], self.out_features)
 
     def _quantized(self, x: Tensor, rows: Tensor) -> Tensor:
