@@ -4,6 +4,7 @@ Each test runs its function in 2 and in 4 processes; what one process would give
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import tempfile
 import traceback
@@ -91,6 +92,9 @@ both = pytest.mark.parametrize("ranks", [2, 4])
 def gathers(rank, ranks):
     x = torch.randn(64 * ranks, 128 * ranks).bfloat16()
     x[3, 5] = 40        # NVFP4's tensor scale is that of rank 0's shard, and of everybody
+    narrow = blockscale.quantize(x[:, :32 * ranks], "mxfp8_e4m3")       # a scale in each row of a rank
+    got = distributed.gather_columns(blockscale.quantize(mine(x[:, :32 * ranks], rank, ranks, 1), "mxfp8_e4m3")).wait()
+    assert torch.equal(got.codes, narrow.codes) and torch.equal(got.scales, narrow.scales)
     for name in FORMATS:
         whole = blockscale.quantize(x, name)
         local = distributed.quantize_shard(mine(x, rank, ranks), name)
@@ -353,3 +357,79 @@ def refused(rank, ranks):
 
 def test_refusals():
     processes(2, refused)
+
+
+# FSDP2 ----------------------------------------------------------------------------------------------------------------
+
+class Blocks(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.blocks = nn.ModuleList(Feed(width) for _ in range(2))
+        self.head = nn.Linear(width, 8)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(x)
+
+
+def fsdp_steps(rank, ranks, name, both, reshard):
+    from torch.distributed.fsdp import fully_shard
+
+    from blockscale.torch import fsdp
+    recipe = recipes.recipe_named(name) if name.startswith("MX") else \
+        training.NVFP4BlockScaling(disable_stochastic_rounding=True)
+    wanted = dict(filter=lambda layer, module: layer.startswith("blocks"))
+    model, one = (training.convert_(Blocks(32 * ranks), recipe, **wanted) for _ in range(2))
+    one.load_state_dict(model.state_dict())
+    fsdp.quantize_gathers_(model, both)
+    mesh = init_device_mesh("cpu", (ranks,))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh, reshard_after_forward=reshard)
+    fully_shard(model, mesh=mesh, reshard_after_forward=reshard)
+    moved = []
+    original = fsdp.ShardedWeight.fsdp_pre_all_gather
+
+    @functools.wraps(original)
+    def counted(*arguments):
+        parts, described = original(*arguments)
+        moved.append(sum(part.numel() * part.element_size() for part in parts))
+        return parts, described
+
+    fsdp.ShardedWeight.fsdp_pre_all_gather = counted
+    optimizers = [torch.optim.AdamW(module.parameters(), lr=1e-3) for module in (model, one)]
+    for step in range(3):
+        torch.manual_seed(step)
+        x = torch.randn(32 * ranks, 32 * ranks)         # every rank's batch is the same: the mean of gradients is each
+        y, expected = model(x), one(x)
+        # The bits of one process: codes are the same, and so are the sums.
+        assert torch.equal(y, expected)
+        y.square().sum().backward()
+        moved_in_passes = list(moved)
+        expected.square().sum().backward()
+        for got, want in zip(model.parameters(), one.parameters()):
+            full = got.grad.full_tensor()
+            assert torch.allclose(full, want.grad, rtol=1e-6, atol=1e-6 * want.grad.abs().max().item())
+            want.grad.copy_(full)       # a mean of equal numbers may round: from here on both have the same
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        for got, want in zip(model.parameters(), one.parameters()):
+            full = got.full_tensor()
+            full = full._numbers if isinstance(full, fsdp.ShardedWeight) else full
+            assert torch.equal(full, want)
+        if step == 0:
+            weights = sum(layer.weight.numel() for layer in one.modules() if isinstance(layer, training.Linear))
+            # Two gathers of a copy each, or one of both: beside 2 bytes a number of bf16 in each gather.
+            assert sum(moved_in_passes) <= 2 * (1.04 if name.startswith("MX") else 0.57) * weights / ranks
+            assert len(moved_in_passes) == (8 if reshard else 4)
+    fsdp.ShardedWeight.fsdp_pre_all_gather = original
+    state = model.state_dict()
+    assert set(state) == set(one.state_dict())
+
+
+@both
+@pytest.mark.parametrize("name, twice, reshard", [("MXFP8BlockScaling", False, True), ("NVFP4BlockScaling", False, True),
+                                                  ("NVFP4BlockScaling", True, False)])
+def test_fsdp_has_the_bits_of_one_process(ranks, name, twice, reshard):
+    processes(ranks, fsdp_steps, name, twice, reshard)

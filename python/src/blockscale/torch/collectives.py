@@ -71,7 +71,8 @@ class Gather:
         if self.columns and self.ranks > 1:
             # Ranks lie one behind the other, each with all rows: rows are put together again, bytes beside bytes.
             parts = [None if part is None else
-                     part.view(self.ranks, local.rows, -1).transpose(0, 1).reshape(local.rows, -1) for part in parts]
+                     part.view(self.ranks, local.rows, -1).transpose(0, 1).reshape(local.rows, -1).contiguous()
+                     for part in parts]
             shape = (local.rows, self.ranks * local.columns)
         matrix: Matrix = blockscale.from_parts(parts[0], parts[1], local.format, tensor_scale=local.tensor_scale,
                                                tensor_scale_divides=local.tensor_scale_divides, packing=local.packing,

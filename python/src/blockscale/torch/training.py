@@ -87,17 +87,18 @@ def weight_copies(weight: torch.Tensor, recipe: Recipe, *, rows: bool, columns: 
 # The layer ------------------------------------------------------------------------------------------------------------
 
 class _Linear(torch.autograd.Function):
-    """Y = X W^T + bias, and its gradients.  X is tokens x input features, W output x input features."""
+    """Y = X W^T + bias, and its gradients.  X is (..., input features), W output x input features."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, recipe: Recipe,
                 dtype: torch.dtype, seed: int) -> torch.Tensor:
         want_x, want_weight = ctx.needs_input_grad[:2]
         late = hasattr(weight, "blockscale_copies")     # its columns are gathered for the backward pass alone
-        inputs = quantize_copies(x, recipe.input, recipe.signs, columns=want_weight, seed=seed)
+        tokens = x.reshape(-1, x.shape[-1])
+        inputs = quantize_copies(tokens, recipe.input, recipe.signs, columns=want_weight, seed=seed)
         weights = weight_copies(weight, recipe, rows=True, columns=want_x and not late, seed=seed + 2)
-        y = torch.empty(x.shape[0], weight.shape[0], dtype=dtype, device=x.device)
-        blockscale.matmul(inputs.rows, weights.rows, out=y, bias=bias, compute=recipe.compute)
+        y = torch.empty(*x.shape[:-1], weight.shape[0], dtype=dtype, device=x.device)
+        blockscale.matmul(inputs.rows, weights.rows, out=y.view(-1, y.shape[-1]), bias=bias, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [weight if late and want_x else None])
         ctx.recipe, ctx.seed = recipe, seed
         ctx.types = x.dtype, weight.dtype, None if bias is None else bias.dtype
@@ -113,6 +114,7 @@ class _Linear(torch.autograd.Function):
         x_type, weight_type, bias_type = ctx.types
         x_shape, weight_shape = ctx.shapes
         dx = dweight = dbias = None
+        dy = dy.reshape(-1, dy.shape[-1])
         if want_x or want_weight:
             gradient = quantize_copies(dy, recipe.gradient, recipe.signs, rows=want_x, columns=want_weight,
                                        seed=ctx.seed + 4)
@@ -120,7 +122,7 @@ class _Linear(torch.autograd.Function):
             if weight is not None:
                 weight_columns = weight_copies(weight, recipe, rows=False, columns=True, seed=ctx.seed + 2).columns
             dx = torch.empty(x_shape, dtype=x_type, device=dy.device)
-            blockscale.matmul(gradient.rows, weight_columns, out=dx, compute=recipe.compute)
+            blockscale.matmul(gradient.rows, weight_columns, out=dx.view(-1, x_shape[-1]), compute=recipe.compute)
         if want_weight:
             dweight = torch.empty(weight_shape, dtype=weight_type, device=dy.device)
             blockscale.matmul(gradient.columns, x_columns, out=dweight, compute=recipe.compute)
@@ -145,9 +147,8 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     if weight.dim() != 2 or x.dim() == 0 or x.shape[-1] != weight.shape[1]:
         raise ValueError(f"x has the shape {tuple(x.shape)} and weight {tuple(weight.shape)}: x's last dimension is "
                          "weight's second one")
-    y: torch.Tensor = _Linear.apply(x.reshape(-1, x.shape[-1]).to(dtype), weight, bias, recipe, dtype,
-                                    new_seed(recipe))
-    return y.view(*x.shape[:-1], weight.shape[0])
+    y: torch.Tensor = _Linear.apply(x.to(dtype), weight, bias, recipe, dtype, new_seed(recipe))
+    return y
 
 
 class Linear(torch.nn.Linear):
