@@ -429,7 +429,7 @@ def fsdp_steps(rank, ranks, name, both, reshard):
 
 
 @both
-@pytest.mark.parametrize("name, twice, reshard", [("MXFP8BlockScaling", False, True), ("NVFP4BlockScaling", False, True),
-                                                  ("NVFP4BlockScaling", True, False)])
+@pytest.mark.parametrize("name, twice, reshard", [
+    ("MXFP8BlockScaling", False, True), ("NVFP4BlockScaling", False, True), ("NVFP4BlockScaling", True, False)])
 def test_fsdp_has_the_bits_of_one_process(ranks, name, twice, reshard):
     processes(ranks, fsdp_steps, name, twice, reshard)

@@ -61,7 +61,8 @@ class ShardedWeight(torch.Tensor):
         self._numbers, self._recipe, self._both = numbers, recipe, both
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:     # type: ignore[override]
+    def __torch_dispatch__(cls, func: Any, types: Any,     # type: ignore[override]
+                           args: Any = (), kwargs: Any = None) -> Any:
         one: ShardedWeight | None = None
 
         def numbers(x: Any) -> Any:
@@ -97,8 +98,8 @@ class ShardedWeight(torch.Tensor):
         ranks = dist.get_world_size(group)
         # Every rank sees the whole size, so that all refuse together and none waits for the others.
         if outer_size[0] % (32 * ranks):
-            raise ValueError(f"a weight of {outer_size[0]} rows is shared among {ranks} ranks: quantized gathers need a "
-                             f"multiple of {32 * ranks}, whole blocks for each")
+            raise ValueError(f"a weight of {outer_size[0]} rows is shared among {ranks} ranks: quantized gathers need "
+                             f"a multiple of {32 * ranks}, whole blocks for each")
         backward = torch._C._current_graph_task_id() != -1
         copies = quantize_copies(self._numbers, self._recipe.weight, rows=self._both or not backward,
                                  columns=self._both or backward,
@@ -146,7 +147,8 @@ class GatheredWeight(torch.Tensor):
         self._held.update(parts=parts, metadata=metadata)
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:     # type: ignore[override]
+    def __torch_dispatch__(cls, func: Any, types: Any,     # type: ignore[override]
+                           args: Any = (), kwargs: Any = None) -> Any:
         it = args[0]
         if func is aten.detach.default or func is aten.as_strided.default and tuple(args[1]) == tuple(it.shape):
             return GatheredWeight(it._held["parts"], it._held["metadata"], it.dtype, it._held)
@@ -163,9 +165,9 @@ class GatheredWeight(torch.Tensor):
         for along_columns, wanted, one in zip((False, True), (rows, columns), described):
             if one is None:
                 if wanted:
-                    raise RuntimeError(f"a gathered weight has no copy in {'columns' if along_columns else 'rows'}: use "
-                                       "quantize_gathers_(model, both=True) where weights stay gathered between the "
-                                       "passes, or layers are recomputed")
+                    raise RuntimeError(f"a gathered weight has no copy in {'columns' if along_columns else 'rows'}: "
+                                       "use quantize_gathers_(model, both=True) where weights stay gathered between "
+                                       "the passes, or layers are recomputed")
                 made.append(None)
                 continue
             (format, packing, tensor_scale), (codes, scales) = one, parts[:2]
