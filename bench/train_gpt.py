@@ -91,7 +91,7 @@ def train(run: str, options: argparse.Namespace, data: torch.Tensor, held: torch
     if run != "bf16":
         import blockscale.torch.training as training
         recipe = getattr(training, run)(**({"compute": options.compute} if run.startswith("MX") else {}))
-        training.convert_(model, recipe, filter=lambda name, layer: name.startswith("blocks."))
+        training.convert_(model, recipe, filter=lambda layer, name: name.startswith("blocks."))
     decayed = [parameter for parameter in model.parameters() if parameter.dim() == 2]
     others = [parameter for parameter in model.parameters() if parameter.dim() != 2]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],

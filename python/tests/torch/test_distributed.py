@@ -379,7 +379,7 @@ def fsdp_steps(rank, ranks, name, both, reshard):
     from blockscale.torch import fsdp
     recipe = recipes.recipe_named(name) if name.startswith("MX") else \
         training.NVFP4BlockScaling(disable_stochastic_rounding=True)
-    wanted = dict(filter=lambda layer, module: layer.startswith("blocks"))
+    wanted = dict(filter=lambda layer, name: name.startswith("blocks"))
     model, one = (training.convert_(Blocks(32 * ranks), recipe, **wanted) for _ in range(2))
     one.load_state_dict(model.state_dict())
     fsdp.quantize_gathers_(model, both)

@@ -9,12 +9,17 @@ torch = pytest.importorskip("torch")
 
 import blockscale                                                                        # noqa: E402
 from blockscale.torch import grouped, recipes, training                                  # noqa: E402
-from test_training import assert_product                                                 # noqa: E402
+from test_training import DEVICES, assert_product                                                 # noqa: E402
 
 COUNTS = ([5, 0, 64, 27], [0, 0, 33], [32, 32], [7], [0, 1, 0, 0, 95, 31])
 
 
-def make(counts, k, n, dtype):
+def make(counts, k, n, dtype, device="cpu"):
+    made = make_on_cpu(counts, k, n, dtype)
+    return [tensor.to(device) for tensor in made]
+
+
+def make_on_cpu(counts, k, n, dtype):
     generator = torch.Generator().manual_seed(sum(counts))
     tokens, groups = sum(counts), len(counts)
     return (torch.randn(tokens, k, generator=generator).to(dtype),
@@ -26,15 +31,16 @@ def make(counts, k, n, dtype):
 def run(x, weight, bias, dy, counts, recipe, seed=5):
     torch.manual_seed(seed)
     leaves = [leaf.clone().requires_grad_() for leaf in (x, weight, bias)]
-    y = grouped.grouped_linear(leaves[0], leaves[1], torch.tensor(counts), leaves[2], recipe)
+    y = grouped.grouped_linear(leaves[0], leaves[1], torch.tensor(counts, device=x.device), leaves[2], recipe)
     y.backward(dy)
     return y.detach(), *(leaf.grad for leaf in leaves)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("counts", COUNTS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_mxfp8_has_the_bits_of_each_expert_alone(counts, dtype):
-    x, weight, bias, dy = make(counts, 96, 64, dtype)
+def test_mxfp8_has_the_bits_of_each_expert_alone(device, counts, dtype):
+    x, weight, bias, dy = make(counts, 96, 64, dtype, device)
     y, dx, dw, db = run(x, weight, bias, dy, counts, "MXFP8BlockScaling")
     first = 0
     for group, count in enumerate(counts):
@@ -48,14 +54,15 @@ def test_mxfp8_has_the_bits_of_each_expert_alone(counts, dtype):
         assert torch.allclose(db[group], leaves[2].grad, rtol=1e-5 if dtype == torch.float32 else 1e-2, atol=1e-5)
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("counts", COUNTS)
-def test_nvfp4_products(counts):
-    x, weight, bias, dy = make(counts, 96, 64, torch.float32)
+def test_nvfp4_products(device, counts):
+    x, weight, bias, dy = make(counts, 96, 64, torch.float32, device)
     recipe = training.NVFP4BlockScaling()
     torch.manual_seed(5)
     seed = training.new_seed(recipe)
     y, dx, dw, _ = run(x, weight, bias, dy, counts, recipe)
-    rows, sizes, total = grouped.filled(torch.tensor(counts), x.shape[0])
+    rows, sizes, total = grouped.filled(torch.tensor(counts, device=device), x.shape[0])
     spread, dspread = x.new_zeros(total, 96).index_copy(0, rows, x), x.new_zeros(total, 64).index_copy(0, rows, dy)
     operands = recipes.quantize_copies(spread, recipe.input, recipe.signs, seed=seed)
     gradient = recipes.quantize_copies(dspread, recipe.gradient, recipe.signs, seed=seed + 4)

@@ -1,7 +1,7 @@
 """Training with block-scaled products: an autograd Linear, and models whose linear layers become such.
 
     import blockscale.torch.training as training
-    training.convert_(model, "MXFP8BlockScaling", filter=lambda name, module: "head" not in name)
+    training.convert_(model, "MXFP8BlockScaling", filter=lambda module, name: "head" not in name)
 
 Parameters stay what they are, fp32 or bf16, and so do optimizers and checkpoints: only the three products of a layer,
 Y = X W^T, dX = dY W and dW = dY^T X, take operands of codes and scales, made anew in each pass.  What a recipe does is
@@ -177,23 +177,23 @@ class Linear(torch.nn.Linear):
 
 
 def convert_(model: torch.nn.Module, recipe: str | Recipe = "MXFP8BlockScaling",
-             filter: Callable[[str, torch.nn.Module], bool] | None = None) -> torch.nn.Module:
+             filter: Callable[[torch.nn.Module, str], bool] | None = None) -> torch.nn.Module:
     """Replaces each torch.nn.Linear of a model, in place, by a Linear over the same parameters; returns the model.
 
-    filter(name, module) says whether a layer is to be replaced; None: all are.  The output layer and what is small
+    filter(module, name) says whether a layer is to be replaced; None: all are.  The output layer and what is small
     usually stay as they are: NVFP4's authors also keep some of the last blocks.  The model itself may be a layer: use
     what is returned."""
     recipe = recipe_named(recipe)
 
-    def wanted(name: str, module: torch.nn.Module) -> bool:
-        return type(module) is torch.nn.Linear and (filter is None or filter(name, module))
+    def wanted(module: torch.nn.Module, name: str) -> bool:
+        return type(module) is torch.nn.Linear and (filter is None or filter(module, name))
 
-    if wanted("", model):
+    if wanted(model, ""):
         assert isinstance(model, torch.nn.Linear)
         return Linear.from_float(model, recipe)
     for name, module in list(model.named_modules()):
         for child_name, child in list(module.named_children()):
-            if wanted(f"{name}.{child_name}" if name else child_name, child):
+            if wanted(child, f"{name}.{child_name}" if name else child_name):
                 assert isinstance(child, torch.nn.Linear)
                 setattr(module, child_name, Linear.from_float(child, recipe))
     return model
