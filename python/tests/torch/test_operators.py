@@ -249,6 +249,16 @@ def test_prepacked_weights_have_the_same_bits(a_form: str) -> None:
     assert torch.equal(packed, plain)
 
 
+def test_weights_are_packed_when_earlier_tensors_are_gone() -> None:
+    for _ in range(20):                         # a plan is used again, whose last result's memory others have by now
+        codes, scales, _ = ops.quantize(torch.randn(2, 512, 1024), "mxfp4")
+        x, rows = torch.randn(64, 1024, dtype=torch.bfloat16), torch.tensor([60, 4])
+        panels = ops.pack(codes, scales, "mxfp4", rows=64, grouped=True)
+        d = ops.matmul_grouped(x, None, codes, scales, rows, b_format="mxfp4", b_panels=panels)
+        one = ops.pack(codes[0], scales[0], "mxfp4", rows=64)
+        assert torch.equal(ops.matmul(x, None, codes[0], scales[0], b_format="mxfp4", b_panels=one)[:60], d[:60])
+
+
 def test_prepacked_weights_are_read_and_noticed_to_be_old() -> None:
     w = torch.randn(64, 1024)
     codes, scales, _ = ops.quantize(w, "mxfp4")

@@ -97,13 +97,13 @@ class Plan:
         plan = ffi.new("bsm_plan **")
         _tensors.set_pointers(a, self.a)
         _tensors.set_pointers(b, self.b)
-        self.d.data = ffi.cast("void *", 256)      # a plan reads no data; its alignment is PyTorch's own
         self._set_optional(e)
+        self.some_rows: Any = None
+        if groups:
+            self.some_rows = ffi.new("int64_t[]", groups) if device[0] == "cpu" else ffi.cast("int64_t *", 256)
         if groups and device[0] == "cpu":
-            p.group_rows = self._no_rows = ffi.new("int64_t[]", groups)
-            self._no_rows[0] = self.a.rows
-        elif groups:
-            p.group_rows = ffi.cast("int64_t *", 256)
+            self.some_rows[0] = self.a.rows
+        self._point_nowhere()
         check(lib.bsm_plan_create(self.context, p, plan))
         self.plan = ffi.gc(plan[0], lib.bsm_plan_destroy)
         self.workspace_bytes: int = lib.bsm_plan_workspace_bytes(self.plan)
@@ -157,6 +157,14 @@ class Plan:
             self.c.data = ffi.cast("void *", e.c.data_ptr())
             p.c = self.c
 
+    def _point_nowhere(self) -> None:
+        """For calls that read no result, and no rows of groups but to see that they add up: tensors of an earlier run
+        may be gone.  The address is as aligned as PyTorch's allocations are."""
+        self.d.data = ffi.cast("void *", 256)
+        self.product.b_panels = NULL
+        if self.some_rows is not None:
+            self.product.group_rows = self.some_rows
+
     def _point(self, a: Parts, b: Parts, stream: int) -> None:
         _tensors.set_pointers(a, self.a)
         _tensors.set_pointers(b, self.b)
@@ -181,6 +189,7 @@ class Plan:
     def pack(self, a: Parts, b: Parts, panels: Tensor) -> None:
         """Writes B's panels in the current stream."""
         self._point(a, b, _tensors.stream_of(self.device))
+        self._point_nowhere()
         check(lib.bsm_plan_pack_b(self.plan, self.product, ffi.cast("void *", panels.data_ptr()), self.panels_bytes))
 
     def describe(self) -> str:

@@ -17,8 +17,8 @@ _NAMES = {"modelopt": ("weight", "weight_scale", "weight_scale_2", ()),
 
 
 class _Product(torch.autograd.Function):
-    """The product with its gradients to x and the bias; the weight is constant, and its numbers meet the gradient in the
-    gradient's type."""
+    """The product with its gradients to x and the bias.  The weight is constant, and its numbers meet the gradient in
+    the gradient's type."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, bias: Tensor | None, codes: Tensor, scales: Tensor | None,
