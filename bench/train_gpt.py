@@ -144,7 +144,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--runs", default=",".join(RUNS), help="which, with commas between them")
     parser.add_argument("--compute", default="exact", choices=("exact", "fast"), help="of MXFP8's products")
-    for name, default in (("steps", 1000), ("layers", 6), ("width", 384), ("heads", 6), ("length", 256), ("batch", 32),
+    for name, default in (("steps", 1000), ("layers", 4), ("width", 512), ("heads", 8), ("length", 256), ("batch", 32),
                           ("validation", 50), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate, default 0.001")
@@ -156,9 +156,15 @@ def main() -> int:
     split = text.shape[0] * 19 // 20
     if text.shape[0] - split <= options.length + 1:
         parser.error(f"--text {options.text} has {text.shape[0]} bytes: too few to hold any back for validation")
-    results = [train(run, options, text[:split], text[split:]) for run in runs]
-
     device = torch.cuda.get_device_name() if options.device.startswith("cuda") else "CPU"
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    results = []
+    for run in runs:
+        results.append(train(run, options, text[:split], text[split:]))
+        options.out.with_suffix(".json").write_text(json.dumps(     # after each run: what is done is not lost
+            {"device": device, "torch": torch.__version__, "text_bytes": text.shape[0],
+             "options": {name: str(value) for name, value in vars(options).items()}, "results": results}, indent=1)
+            + "\n")
     title = f"{results[0]['parameters'] / 1e6:.1f} million parameters, {options.steps} steps of " \
             f"{options.batch} x {options.length} bytes, {device}"
     print(f"\n{title}, PyTorch {torch.__version__}\n\n"
@@ -177,10 +183,6 @@ def main() -> int:
         if base is not None and result["run"] in REACH:
             worse = 100 * max(result[name] / base[name] - 1 for name in ("final", "validation"))
             reached &= worse <= REACH[result["run"]][0]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.with_suffix(".json").write_text(json.dumps(
-        {"device": device, "torch": torch.__version__, "text_bytes": text.shape[0],
-         "options": {name: str(value) for name, value in vars(options).items()}, "results": results}, indent=1) + "\n")
     low = min(min(curve[1]) for curve in drawn)
     options.out.with_suffix(".svg").write_text(
         curves.draw(f"Training loss, means of 20 steps: {title}", "step", "loss, nats a byte", drawn, low - 0.05,
