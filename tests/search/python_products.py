@@ -185,6 +185,9 @@ class PythonRunner(Runner):
         a, b, d, out, asked, form = self._arguments(problem, call, is_d, choices)
         once = 1 if is_d else problem.get("repeats", 1)
         if problem["via"] == "multiply" or is_d:
+            if not is_d and choices.one_of(True, False):
+                self._another(a, b, out, asked, form, choices)
+                note("another product of the same operands before", 1)
             new = out is d.numbers and not is_d and choices.one_of(True, False)
             for _ in range(once):
                 if new:
@@ -210,6 +213,22 @@ class PythonRunner(Runner):
         plan.run(*other[:2], other[3])
         note("plans", 1)
         return plan.describe()
+
+    def _another(self, a, b, out, asked, form, choices):
+        """A product of the same operands and the same D, which differs in one argument: if the package took what it
+        kept of it for the product that follows, D would be wrong."""
+        other, names = dict(asked), [name for name in asked if name in ("alpha", "bias", "amax", "c")]
+        if names and choices.one_of(True, True, False):
+            name = choices.one_of(*names)
+            for key in (name, name + "_per") + (("beta",) if name == "c" else ()):
+                other.pop(key, None)
+        else:
+            other["alpha"] = 2.0
+            other.pop("alpha_per", None)
+        kept = dict(form, activation="none") if "gate" not in form and choices.one_of(True, False) else form
+        if asked.get("amax") is not None and "amax" in other:
+            other["amax"] = np.zeros(1, np.float32)
+        self.blockscale.matmul(a, b, out=out, **other, **kept)
 
     def _arguments(self, problem, call, is_d, choices):
         """What the caller gives: a, b, D as it is shown, out, and the other arguments, vectors and names apart."""
@@ -258,6 +277,8 @@ class PythonRunner(Runner):
             shown = Shown(self.blockscale, call.c, Scaled(None, False), choices)
             shown.show(d.flat or shown.flat)
             asked["c"] = d.matrix(False) if is_d else choices.one_of(shown.numbers, shown.matrix())
+            if numbers.beta == 1 and choices.one_of(True, False):
+                del asked["beta"]
         if numbers.bias is not None:
             self._bias(asked, numbers, choices)
         for name, groups in (("groups", numbers.groups), ("group_columns", numbers.along_k)):
