@@ -99,6 +99,12 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
            (last > 0 ? TILE_NANOSECONDS + steps * (alone ? g->cost.alone : g->cost.step) : 0);
 }
 
+/* Steps of K of a tile: of groups along it as many as there are where all have their share. */
+static double steps_of(const struct bsmi_product *p)
+{
+    return (double)(bsmi_ceil_div(p->k, BSMI_K_STEP * BSMI_MAX(1, p->column_groups)) * terms_of(p));
+}
+
 static int step_of(const struct bsmi_gemm_cost *of, const struct bsmi_product *p, double waves, bool behind_decoder)
 {
     const double l2_bytes = 40e6,
@@ -110,7 +116,7 @@ static int step_of(const struct bsmi_gemm_cost *of, const struct bsmi_product *p
 static double rows_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
-    const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms_of(p)), in_front = operand_nanoseconds(g, p),
+    const double steps = steps_of(p), in_front = operand_nanoseconds(g, p),
                  waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p), gpu->gemm_clusters[gemm]);
     return LAUNCH_NANOSECONDS + in_front
            + waves * (TILE_NANOSECONDS + steps * step_of(&g->cost, p, waves, in_front > 0));

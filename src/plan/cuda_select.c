@@ -16,7 +16,7 @@ static bool is_fast_pair(int gemm, const struct bsmi_product *p)
 /* Kernels of BSM_COMPUTE_FAST serve nothing that is to be exact. */
 static bool serves_fast(int gemm, const struct bsmi_product *p)
 {
-    return p->compute == BSM_COMPUTE_FAST && is_fast_pair(gemm, p);
+    return p->compute == BSM_COMPUTE_FAST && p->column_groups == 0 && is_fast_pair(gemm, p);
 }
 
 /* bf16 rows are made of anything, fp16 of two terms of them; a kernel that dequantizes B itself knows some formats. */
@@ -43,10 +43,6 @@ bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format 
 static bsm_status check_operands(const struct bsmi_product *p)
 {
     const struct { const char *name; bsm_format format; } operands[] = { { "a", p->a.format }, { "b", p->b.format } };
-    if (p->column_groups > 0)
-        return bsmi_fail(BSM_EUNSUPPORTED,
-                         "product->group_columns: this version has no kernel of GPUs for groups along K; use a CPU "
-                         "context");
     for (int i = 0; i < 2; i++)
         if (operands[i].format == BSM_FORMAT_FP32)
             return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: GPUs have no exact fp32 products in their tensor "
@@ -72,6 +68,7 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
         if (gpu->gemms[i] == NULL || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[i]) != prepacked
             || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16)
+            || bsmi_gemm_instances[i].column_groups != (p->column_groups > 0)
             || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
             continue;
         const double time = bsmi_cuda_cost(gpu, i, p);
@@ -93,7 +90,8 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     }
     double least;
     const int chosen = fastest_gemm(gpu, p, false, &least);
-    *reason = chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
+    *reason = chosen < 0 && p->column_groups > 0 ? "no kernel for this GPU's tensor cores takes these groups along K"
+              : chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
               : least > 0 && bsmi_gemm_has_tensor_memory(&bsmi_gemm_instances[chosen])
                   ? "the least time by a model of its steps"
               : least > 0 ? "the least time by the table of measured steps"
@@ -170,7 +168,7 @@ bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct b
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const bool rows = other->gemm >= 0 && bsmi_gemm_instances[other->gemm].operands == BSMI_OPERANDS_BF16
-                      && (p->groups > 0 || p->m <= MOST_PREPACKED_ROWS);
+                      && p->column_groups == 0 && (p->groups > 0 || p->m <= MOST_PREPACKED_ROWS);
     double least = 0;
     int gemm = -1;
     *c = (struct bsmi_cuda_multiply){ .gemm = -1 };

@@ -21,7 +21,6 @@ class Limits:
 
     def __init__(self, target):
         self.cuda = target not in HOST
-        self.along_k = target in HOST                  # groups along K
         self.simulated = target.startswith("cudasim")
         self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
         self.large = 0.005 if self.simulated else 0.02
@@ -220,7 +219,7 @@ def product(rng, limits):
     problem["relation"] = rng.choice([None, "row", "row", "rows", "storage", "storage", "columns", "part", "part"])
     own = random.Random()
     own.setstate(rng.getstate())                       # so that other problems are as they were
-    if not groups and a_batch == b_batch == 1 and _chance(own, 0.08) and limits.along_k:
+    if not groups and a_batch == b_batch == 1 and _chance(own, 1.0):
         _groups_along_k(own, problem)
     return problem
 

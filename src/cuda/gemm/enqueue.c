@@ -100,6 +100,7 @@ bsm_status bsmi_cuda_run_sums(struct bsmi_cuda_run *run, bool only_fallback)
         .b_fallback = flags_of(run, &run->multiply->b, run->b_flags),
         .group_tiles = group_tiles(run),
         .epilogue = run->epilogue,
+        .column_groups = bsmi_cuda_column_table(run),
     };
     const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups,
                   column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
@@ -137,6 +138,7 @@ static bsm_status enqueue(struct bsmi_cuda_run *run)
     bsmi_cuda_fill_epilogue(c, p, run->workspace, &run->epilogue);
     status = bsmi_cuda_clear_padding(&run->queue, p);
     if (status == BSM_OK) status = make_group_tables(run);
+    if (status == BSM_OK) status = bsmi_cuda_make_column_tables(run);
     if (status == BSM_OK) status = c->lowering == NULL ? bsmi_cuda_run_sums(run, false) : c->lowering->enqueue(run);
     return status == BSM_OK ? finish(run) : status;
 }

@@ -38,8 +38,8 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bs
     }
     e->a_exponents = exponents(&c->a, workspace);
     e->b_exponents = bsmi_cuda_wants_prepacked(c) ? p->b_panels : exponents(&c->b, workspace);
-    e->a_exponent_step = p->a.batch == 1 ? 0 : p->m;
-    e->b_exponent_step = p->b.batch == 1 ? 0 : p->n;
+    e->a_exponent_step = p->a.batch == 1 && p->column_groups == 0 ? 0 : p->m;
+    e->b_exponent_step = p->b.batch == 1 && p->column_groups == 0 ? 0 : p->n;
     e->alpha = p->alpha, e->alpha_per = (int32_t)p->alpha_per;
     e->tensor_scale_a = p->a.tensor_scale, e->a_divides = p->a.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
     e->tensor_scale_b = p->b.tensor_scale, e->b_divides = p->b.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;

@@ -41,7 +41,10 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
 {
     const char *rule = NULL;
     const struct bsmi_cuda_rows rows = code_rows(&p->b);
-    if (gemm->operands == BSMI_OPERANDS_INT8) {
+    if (p->column_groups > 0 && !gemm->column_groups) rule = "it sums all of K, not groups along it";
+    else if (p->column_groups > 0 && !bsmi_cuda_column_groups_fit(p))
+        rule = "32-bit coordinates cannot tell the columns of these groups";
+    else if (gemm->operands == BSMI_OPERANDS_INT8) {
         rule = bsmi_int8_rule(&p->a);
         if (rule == NULL) rule = bsmi_int8_rule(&p->b);
     } else if (gemm->operands != BSMI_OPERANDS_BF16 && gemm->tile_rows < 32

@@ -21,6 +21,7 @@ struct bsmi_cuda_run {
 union bsmi_gemm_launch {
     struct bsmi_gemm_parameters gemm;
     struct bsmi_shared_memory_parameters shared_memory;
+    struct bsmi_column_groups_parameters column_groups;
     struct bsmi_fused_parameters fused;
     struct bsmi_mixed_input_parameters mixed_input;
     struct bsmi_tensor_memory_parameters tensor_memory;
@@ -39,7 +40,7 @@ struct bsmi_lowering {
 };
 
 extern const struct bsmi_lowering bsmi_lowering_rows, bsmi_lowering_fused, bsmi_lowering_mixed_input,
-    bsmi_lowering_int8, bsmi_lowering_fp8_requantized, bsmi_lowering_codes;
+    bsmi_lowering_int8, bsmi_lowering_fp8_requantized, bsmi_lowering_codes, bsmi_lowering_column_groups;
 
 /* What the lowerings share ----------------------------------------------------------------------------------------- */
 
@@ -83,6 +84,12 @@ bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run);
 void bsmi_cuda_fill_segments(const struct bsmi_cuda_multiply *multiply, struct bsmi_gemm_parameters *gemm);
 bsm_status bsmi_cuda_map_rows(const struct bsmi_cuda_run *run, const char *name, const struct bsmi_matrix *matrix,
                               const struct bsmi_cuda_operand *operand, int box_rows, struct bsmi_tensor_map *map);
+
+/* column_groups.c: the tables of groups along K, where there are some; and the first of them, else NULL. */
+bool bsmi_cuda_place_column_tables(const struct bsmi_product *product, struct bsmi_cuda_multiply *multiply,
+                                   int64_t *end);
+bsm_status bsmi_cuda_make_column_tables(struct bsmi_cuda_run *run);
+const struct bsmi_column_group *bsmi_cuda_column_table(const struct bsmi_cuda_run *run);
 
 /* int8.c: for a kernel that works depending on what the device finds of int8 rows. */
 struct bsmi_condition bsmi_cuda_int8_condition(const struct bsmi_cuda_run *run, enum bsmi_gemm_condition when);

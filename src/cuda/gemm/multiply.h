@@ -65,7 +65,8 @@ struct bsmi_cuda_multiply {
     bool direct;                          /* D is finished where S is made; else S goes through the workspace */
     struct bsmi_cuda_operand a, b;
     int64_t row_tiles, column_tiles;      /* of the GEMM instance */
-    size_t tables_at;                     /* grouped: group_starts, group_tiles */
+    size_t tables_at;                     /* grouped: group_starts, group_tiles; along K: of column groups */
+    size_t steps_at;                      /* groups along K: of columns of each step */
     size_t sums_at;
     int64_t sums_pitch;
     int parts;                            /* of K, each summed by itself: bsmi_codes_parts */
@@ -112,6 +113,9 @@ const char *bsmi_int8_rule(const struct bsmi_matrix *matrix);
 
 /* Whether the GEMM kernels can serve the product: operands that TMA can reach, dequantized or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
+
+/* Whether 32-bit coordinates count the columns of groups along K, each from a step of K on. */
+bool bsmi_cuda_column_groups_fit(const struct bsmi_product *product);
 
 /* Whether the instance can serve the product, of whose formats it knows: one that dequantizes B itself needs it in a
  * form that it can read.  If not, and sentence is not NULL, *sentence says what the kernel wants. */

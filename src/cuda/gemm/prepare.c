@@ -24,6 +24,7 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
     int64_t end = 0, rows;
     if (c->lowering != NULL && c->lowering->place(p, c, &end)) return true;
     if (p->groups > 0 && bsmi_cuda_place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
+    if (bsmi_cuda_place_column_tables(p, c, &end)) return true;
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
         if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
@@ -72,7 +73,7 @@ static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *p)
 {
     const int64_t most = ((int64_t)1 << 31) - 512;
-    return p->k > 0 && p->k < most / 2 && p->m < most && p->n < most && p->a.batch < most && p->b.batch < most;
+    return p->k > 0 && p->k < most / 2 && p->m < most && p->n < most && p->batch < most && p->b.batch < most;
 }
 
 static const struct bsmi_lowering *lowering_of(int gemm)
@@ -82,6 +83,7 @@ static const struct bsmi_lowering *lowering_of(int gemm)
     if (bsmi_gemm_multiplies_codes(g)) return &bsmi_lowering_codes;
     if (g->operands == BSMI_OPERANDS_FP8) return &bsmi_lowering_fp8_requantized;
     if (g->operands == BSMI_OPERANDS_INT8) return &bsmi_lowering_int8;
+    if (g->column_groups) return &bsmi_lowering_column_groups;
     if (!bsmi_gemm_dequantizes(g)) return &bsmi_lowering_rows;
     return bsmi_gemm_reads_any_scales(g) ? &bsmi_lowering_mixed_input : &bsmi_lowering_fused;
 }
@@ -117,6 +119,8 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
         { BSMI_KERNEL_REQUANTIZE_FP8, fp8 },
         { BSMI_KERNEL_SUMS, true },
         { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 },
+        { BSMI_KERNEL_COLUMN_TABLES, p->column_groups > 0 },
+        { BSMI_KERNEL_DECODE_COLUMNS, p->column_groups > 0 && loads },
         { BSMI_KERNEL_DECODE, loads },
         { BSMI_KERNEL_DECODE_PLAIN, loads },
         { BSMI_KERNEL_FINISH, !c->direct },

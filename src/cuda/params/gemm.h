@@ -3,13 +3,14 @@
 #ifndef BSMI_GEMM_PARAMETERS_H
 #define BSMI_GEMM_PARAMETERS_H
 
+#include "column_groups.h"
 #include "int8.h"
 #include "kernels.h"
 
 /* One stretch of K: `blocks` steps of 64 columns, from these columns of the bf16 rows on. */
 struct bsmi_segment { int32_t a_column, b_column, blocks; };
-enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64, BSMI_GEMM_WARP_ROWS = 16 };   /* the last: rows of D that a warp stores
-                                                                                  together */
+enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = BSMI_COLUMN_STEP };
+enum { BSMI_GEMM_WARP_ROWS = 16 };        /* of D, that a warp stores together */
 
 /* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of
  * the scheduler, every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster
@@ -59,6 +60,11 @@ struct BSMI_GEMM_PARAMETERS(bsmi_shared_memory_parameters)
     struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for kernels that compute fallback rows
                                                        and columns */
     int64_t k;                            /* theirs; 0: another kernel computes them */
+};
+
+/* Both operands in shared memory, bf16 rows, groups along K. */
+struct BSMI_GEMM_PARAMETERS(bsmi_column_groups_parameters)
+    const struct bsmi_column_group *groups;   /* of each matrix of D; NULL: all of K each */
 };
 
 /* Fused dequantization: b maps bytes, box (128, rows of the instance, 1), and scales lie as BSM_LAYOUT_128X4, with no

@@ -197,6 +197,8 @@ struct bsmi_sums_parameters {
     struct bsmi_fallback a_fallback, b_fallback;                    /* count 0: none */
     const int64_t *group_tiles;           /* grouped: tiles of 16 rows and columns; not read if only_fallback */
     struct bsmi_epilogue_parameters epilogue;
+    const struct bsmi_column_group *column_groups;   /* of each matrix of D (column_groups.h); NULL: all have all of
+                                                        K */
 };
 
 /* Kernel bsmi_group_tables: one CTA.  Reads the rows of each group, keeps them within 0 .. m, and writes where each

@@ -6,6 +6,7 @@
  *
  * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every
  * product of two scaled elements is exact.  Fallback rows and columns fill tiles, wherever they lie. */
+#include "cuda/params/column_groups.h"
 #include "cuda/scheduler/gemm_order.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "finish.cuh"
@@ -42,11 +43,16 @@ __device__ __noinline__ static void compute(const bsmi_sums_parameters &p, tile 
     if (mine && t.skip_fallback_rows && p.epilogue.a_exponents != nullptr)
         mine = p.epilogue.a_exponents[t.matrix * p.epilogue.a_exponent_step + row] != BSMI_ROW_FALLBACK;
     float sum = 0;
-    for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
-        const int left = (int)min((int64_t)PANEL_DEPTH, p.k - k);
+    int64_t first = 0, end = p.k;
+    if (p.column_groups != nullptr) {
+        first = p.column_groups[t.matrix].first;
+        end = first + p.column_groups[t.matrix].columns;
+    }
+    for (int64_t k = first; k < end; k += PANEL_DEPTH) {
+        const int left = (int)min((int64_t)PANEL_DEPTH, end - k);
         __syncthreads();
-        fill_panel<BSMI_SUMS_THREADS, 2>(s.a, p.a, a_batch, s.l.rows, k, p.k, run);
-        fill_panel<BSMI_SUMS_THREADS, 2>(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, p.k, run);
+        fill_panel<BSMI_SUMS_THREADS, 2>(s.a, p.a, a_batch, s.l.rows, k, end, run);
+        fill_panel<BSMI_SUMS_THREADS, 2>(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, end, run);
         __syncthreads();
         if (mine) sum = add_panels<4>(sum, s.a, s.b, i, j, left, run);
     }

@@ -14,6 +14,9 @@
 #define BSMI_COST_64x128_1x1                          {  265,   245 }
 #define BSMI_COST_64x96_1x1                           {  225,   152,   195 }
 #define BSMI_COST_64x48_1x1                           {  140,   125 }
+/* Not measured: those of the same tiles without groups. */
+#define BSMI_COST_column_groups_128x256_2x1           {  680 }
+#define BSMI_COST_column_groups_128x128_1x1           {  366,   340 }
 #define BSMI_COST_int8_128x256_2x1                    {  400 }
 
 #define BSMI_COST_mxfp4_128x64_1x1                    {  330 }

@@ -26,6 +26,9 @@
 #define SMALL(tile, rows, columns, groups, ...) \
     { NAMES("", tile, "shared_memory_small"), SHARED_MEMORY(rows, columns, groups, __VA_ARGS__), \
       .fallback = (groups) == 2 ? BSMI_FALLBACK_IN_KERNEL : BSMI_FALLBACK_BY_SUMS, .cost = BSMI_COST_##tile },
+#define COLUMN_GROUPS(tile, ...) \
+    { NAMES("column_groups_", tile, "shared_memory_column_groups"), SHARED_MEMORY(__VA_ARGS__), \
+      .column_groups = true, .cost = BSMI_COST_column_groups_##tile },
 #define INT8(tile, ...) \
     { NAMES("int8_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_INT8, \
       .condition = BSMI_RUNS_IF_INT8_FITS, .cost = BSMI_COST_int8_##tile },
@@ -90,6 +93,7 @@
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
+    BSMI_SM90_GEMM_COLUMN_GROUPS(COLUMN_GROUPS)
     BSMI_SM90_GEMM_INTEGERS(INT8)
     BSMI_SM90_GEMM_INTEGERS(INT8_FALLBACK)
     BSMI_SM90_DECODING(MXFP4)

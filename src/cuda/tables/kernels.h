@@ -2,6 +2,7 @@
 #ifndef BSMI_CUDA_KERNELS_H
 #define BSMI_CUDA_KERNELS_H
 
+#include "cuda/params/column_groups.h"
 #include "cuda/params/fp8_requantize.h"
 #include "cuda/params/int8.h"
 #include "cuda/params/plain.h"
@@ -21,6 +22,8 @@
     X(GROUP_TABLES, "bsmi_group_tables", "simt/sums", BSMI_GROUP_TABLES_THREADS, 8) \
     X(DECODE, "bsmi_decode", "dequantize/decode", BSMI_DECODE_THREADS, 0) \
     X(DECODE_PLAIN, "bsmi_decode_plain", "dequantize/decode_plain", BSMI_DECODE_PLAIN_THREADS, 0) \
+    X(COLUMN_TABLES, "bsmi_column_tables", "dequantize/decode_columns", BSMI_COLUMN_TABLES_THREADS, 8) \
+    X(DECODE_COLUMNS, "bsmi_decode_columns", "dequantize/decode_columns", BSMI_DECODE_COLUMNS_THREADS, 0) \
     X(FINISH, "bsmi_finish", "epilogue/finish", BSMI_FINISH_THREADS, 8) \
     X(QUANTIZE, "bsmi_quantize", "quantize/quantize", BSMI_QUANTIZE_THREADS, 0) \
     X(ROW_AND_COLUMN, "bsmi_quantize_row_and_column", "quantize/row_and_column", BSMI_ROW_AND_COLUMN_THREADS, 4) \

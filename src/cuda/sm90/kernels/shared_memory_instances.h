@@ -28,6 +28,11 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(64x96_1x1,     64,  96, 1, 1, 1, 10,  64) \
     X(64x48_1x1,     64,  48, 1, 1, 1, 15,  32)
 
+/* For groups along K, bsmi_gemm_column_groups_TILE. */
+#define BSMI_SM90_GEMM_COLUMN_GROUPS(X) \
+    X(128x256_2x1,  128, 256, 2, 2, 1,  4, 128) \
+    X(128x128_1x1,  128, 128, 2, 1, 1,  6, 128)
+
 /* For 8-bit integers, bsmi_gemm_int8_TILE, and for the bf16 rows that take their place where integers do not serve,
  * bsmi_gemm_int8_fallback_TILE. */
 #define BSMI_SM90_GEMM_INTEGERS(X) \
