@@ -219,7 +219,7 @@ def product(rng, limits):
     problem["relation"] = rng.choice([None, "row", "row", "rows", "storage", "storage", "columns", "part", "part"])
     own = random.Random()
     own.setstate(rng.getstate())                       # so that other problems are as they were
-    if not groups and a_batch == b_batch == 1 and _chance(own, 1.0):
+    if not groups and a_batch == b_batch == 1 and _chance(own, 0.08):
         _groups_along_k(own, problem)
     return problem
 
