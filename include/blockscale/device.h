@@ -1,10 +1,11 @@
 /* GPUs: what contexts with BSM_BACKEND_CUDA take and do, and the device memory that their callers need.
  *
  * With such a context every pointer inside a bsm_matrix, a bsm_real_matrix, a bsm_scales or a bsm_matmul is a device
- * pointer: codes, scales, tensor scales, alpha, beta, bias, amax and group_rows.  The host never reads what they point
- * to; descriptions themselves lie in host memory.  So errors that only data could tell are not found: a tensor scale
- * that is not finite and > 0 gives what its arithmetic gives, negative group_rows count as 0 and rows beyond M are left
- * out, C without a pointer is not read.
+ * pointer: codes, scales, tensor scales, alpha, beta, bias, amax, group_rows and group_columns.  The host never reads
+ * what they point to; descriptions themselves lie in host memory.  So errors that only data could tell are not found: a
+ * tensor scale that is not finite and > 0 gives what its arithmetic gives, negative group_rows and group_columns count
+ * as 0, rows beyond M and columns beyond K are left out, a group along K that would not begin with a block begins with
+ * the next one, C without a pointer is not read.
  *
  * bsm_multiply, bsm_plan_run, bsm_quantize, bsm_dequantize and bsm_scales_convert_on put their work into a stream and
  * return; the next work of that stream finds it done.  bsm_plan_run allocates nothing, waits for nothing, and may be

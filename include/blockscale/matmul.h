@@ -54,9 +54,9 @@ typedef enum bsm_compute {
     BSM_COMPUTE_COUNT
 } bsm_compute;
 
-/* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself); other
- * GPUs, other pairs and the CPU compute as without it.  Whether it is used depends on the device and the formats alone,
- * and so does every bit of D: not on M, N or neighbours.
+/* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself), but
+ * not for groups along K; other GPUs, other pairs and the CPU compute as without it.  Whether it is used depends on the
+ * device, the formats and that alone, and so does every bit of D: not on M, N or neighbours.
  * It requantizes each row of A and B to FP8 under one power of two, 2^e: the largest scale s among the row's blocks
  * (NaN aside), whatever their elements are, times 2^c, where the format's largest number times 2^-c is e4m3's largest
  * or below by less than a factor of two (c is 0 for e4m3, 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes

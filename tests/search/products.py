@@ -377,6 +377,8 @@ class Runner:
         for call in (main,) + ((relation[0],) if relation else ()) + ((twin,) if twin else ()):
             call.product.compute = int(problem.get("compute") == "fast")
             call.product.order = int(problem.get("order") == "any")
+        if relation and numbers.along_k:               # BSM_COMPUTE_FAST is not for them
+            relation[0].product.compute = 0
         image.upload()
         self._choose_kernel(problem)
         if not self.target.cuda:

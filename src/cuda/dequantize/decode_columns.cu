@@ -173,7 +173,7 @@ __device__ static inline bool write_fast(const bsmi_device_matrix &m, const bsmi
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             numbers[i] = -1;
-            if (base + THREADS * i >= octets) break;
+            if (base + THREADS * i >= octets) continue;
             const source_octet source = source_of(steps, base + THREADS * i);
             if (source.count == 8 && source.number < end) numbers[i] = source.number;
             else rest |= source.count > 0;

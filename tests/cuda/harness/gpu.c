@@ -185,6 +185,7 @@ bsm_status run_both(struct test *t, const struct contexts *c, const struct run *
     device.beta = to_device(t, c, host.beta, sizeof(float));
     device.bias = to_device(t, c, host.bias, (size_t)run->biases * bsm_real_bytes((int)host.bias_type));
     device.group_rows = to_device(t, c, host.group_rows, (size_t)host.groups * sizeof(int64_t));
+    device.group_columns = to_device(t, c, host.group_columns, (size_t)host.groups * sizeof(int64_t));
     device.amax = to_device(t, c, host.amax, sizeof(float));
 
     const bsm_status on_cpu = bsm_multiply(c->cpu, &host);
@@ -195,7 +196,8 @@ bsm_status run_both(struct test *t, const struct contexts *c, const struct run *
         twin_compare(t, c, &d, what);
         if (host.amax != NULL) compare_buffer(t, c, what, "amax", host.amax, device.amax, sizeof(float));
     }
-    const void *arrays[] = { device.alpha, device.beta, device.bias, device.group_rows, device.amax };
+    const void *arrays[] = { device.alpha, device.beta, device.bias, device.group_rows, device.group_columns,
+                             device.amax };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
     twin_free(t, c, &a);

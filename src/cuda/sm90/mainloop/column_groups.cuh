@@ -10,10 +10,11 @@
 
 struct steps_of_tile { int32_t first, count; };
 
-/* Of each segment; all have the same number of blocks.  The kernel in front is waited for. */
-__device__ static inline steps_of_tile steps_of(const bsmi_column_groups_parameters &p, const gemm_tile &tile)
+/* Of a segment.  The kernel in front has been waited for. */
+__device__ static inline steps_of_tile steps_of(const bsmi_column_groups_parameters &p, const gemm_tile &tile,
+                                                int32_t segment)
 {
-    if (p.groups == nullptr) return { 0, p.segments[0].blocks };
+    if (p.groups == nullptr) return { 0, p.segments[segment].blocks };
     const bsmi_column_group &group = p.groups[tile.matrix];
     return { group.step, group.steps };
 }
@@ -24,13 +25,14 @@ __device__ static inline void produce_groups(const bsmi_column_groups_parameters
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     for_each_tile<CONFIG>(p, cta, [&](const gemm_tile &tile, bool is_first) {
         if (is_first) griddepcontrol_wait();
-        const steps_of_tile steps = steps_of(p, tile);
-        for (int32_t s = 0; s < p.segment_count; s++)
+        for (int32_t s = 0; s < p.segment_count; s++) {
+            const steps_of_tile steps = steps_of(p, tile, s);
             for (int32_t step = steps.first; step < steps.first + steps.count; step++) {
                 load_stage<CONFIG>(p, shared, ring, cta, tile, p.segments[s].a_column + step * BSMI_K_STEP,
                                    p.segments[s].b_column + step * BSMI_K_STEP);
                 ring.next();
             }
+        }
     });
     griddepcontrol_launch_dependents();
 }
@@ -53,7 +55,8 @@ __device__ static inline void consume_groups(const bsmi_column_groups_parameters
     for_each_tile<CONFIG>(p, cta, [&](const gemm_tile &tile, bool is_first) {
         if (is_first) griddepcontrol_wait();
         const tile_exponents<CONFIG> exponents = tile_exponents_of<CONFIG>(p, tile, group);
-        const int32_t steps = steps_of(p, tile).count * p.segment_count;
+        int32_t steps = 0;
+        for (int32_t s = 0; s < p.segment_count; s++) steps += steps_of(p, tile, s).count;
         float sums[CONFIG::BLOCKS][CONFIG::SUMS];
         if (steps > 0) OPERAND::template sum<CONFIG>(sums, shared, ring, cta, group, steps);
         else clear_sums<CONFIG>(sums);
