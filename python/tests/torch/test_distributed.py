@@ -6,6 +6,9 @@ from __future__ import annotations
 import datetime
 import functools
 import os
+import pathlib
+import subprocess
+import sys
 import tempfile
 import traceback
 
@@ -433,3 +436,16 @@ def fsdp_steps(rank, ranks, name, both, reshard):
     ("MXFP8BlockScaling", False, True), ("NVFP4BlockScaling", False, True), ("NVFP4BlockScaling", True, False)])
 def test_fsdp_has_the_bits_of_one_process(ranks, name, twice, reshard):
     processes(ranks, fsdp_steps, name, twice, reshard)
+
+
+# The example ----------------------------------------------------------------------------------------------------------
+
+def test_the_example():
+    root = pathlib.Path(__file__).parents[3]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path),
+                       CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run([sys.executable, str(root / "python" / "examples" / "two_processes.py")], env=environment,
+                          capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(line.partition(":")[0] for line in done.stdout.splitlines()) == [
+        "rank 0 of 2 on cpu", "rank 1 of 2 on cpu"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import pathlib
+import re
 
 import pytest
 
@@ -300,3 +302,14 @@ def test_refusals():
         gradient, = torch.autograd.grad(training.linear(leaf, weight.requires_grad_()).square().sum(), leaf,
                                         create_graph=True)
         gradient.sum().backward()
+
+
+def test_the_page():
+    """The code on the page about training runs as it is written."""
+    page = pathlib.Path(__file__).parents[3] / "docs" / "guide" / "training.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    assert len(blocks) == 3
+    names = {}
+    for block in blocks:
+        exec(block, names)      # noqa: S102
+    assert type(names["model"][0]) is training.Linear and type(names["model"][3]) is torch.nn.Linear
