@@ -1,4 +1,5 @@
 """Where the command `blockscale` and the checkout are, for tests."""
+import importlib.util
 import os
 import subprocess
 
@@ -12,6 +13,12 @@ def path():
         return os.path.join(installed, "blockscale", "blockscale")
     build = os.environ.get("BLOCKSCALE_BUILD") or os.path.join(ROOT, "build", "release")
     return os.path.join(build, "bin", "blockscale")
+
+
+def has_torch():
+    """Whether PyTorch is installed.  The folder of its tests, which is no package, does not count."""
+    spec = importlib.util.find_spec("torch")
+    return spec is not None and spec.origin is not None
 
 
 def run(*words):
