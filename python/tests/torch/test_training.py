@@ -131,6 +131,28 @@ def test_copies_are_the_quantizers_own():
                 assert torch.equal(copy_.tensor_scale, expected.tensor_scale)
 
 
+def test_a_copy_alone_is_that_of_both():
+    x = inputs(64, 96, 32, torch.bfloat16)[0]
+    for role in (Role("mxfp8_e4m3"), Role("mxfp8_e5m2"), Role("nvfp4"), Role("nvfp4", squares=True)):
+        together = recipes.quantize_copies(x, role)
+        rows = recipes.quantize_copies(x, role, columns=False)
+        columns = recipes.quantize_copies(x, role, rows=False)
+        assert rows.columns is None and columns.rows is None
+        for one, two in ((together.rows, rows.rows), (together.columns, columns.columns)):
+            assert torch.equal(one.codes, two.codes) and torch.equal(one.scales, two.scales)
+
+
+def test_what_the_names_stand_for():
+    mxfp8, nvfp4 = MXFP8BlockScaling(), NVFP4BlockScaling()
+    assert {mxfp8.input, mxfp8.weight, mxfp8.gradient} == {Role("mxfp8_e4m3")}
+    assert nvfp4.input == Role("nvfp4", rotated=True) and nvfp4.weight == Role("nvfp4", squares=True)
+    assert nvfp4.gradient == Role("nvfp4", rounding="stochastic", rotated=True)
+    assert set(nvfp4.signs) == {1, -1} and nvfp4.signs != NVFP4BlockScaling(hadamard_seed=1).signs
+    plain = NVFP4BlockScaling(disable_rht=True, disable_stochastic_rounding=True, disable_2d_quantization=True)
+    assert {plain.input, plain.weight, plain.gradient} == {Role("nvfp4")}
+    assert MXFP8BlockScaling(gradient_format="mxfp8_e5m2").gradient == Role("mxfp8_e5m2")
+
+
 def test_squares_stand_for_the_same_numbers_both_ways():
     weight = inputs(1, 96, 64, torch.float32)[1]
     copies = recipes.quantize_copies(weight, Role("nvfp4", squares=True))
