@@ -110,7 +110,8 @@ class Description:
             if groups is not None:
                 raise InvalidError("groups and group_columns are given: groups are along the rows of a or along K")
             listed = isinstance(group_columns, (list, tuple))
-            count = len(group_columns) if listed else _arrays.elements(_arrays.view(group_columns, "group_columns").shape)
+            shape = (len(group_columns),) if listed else _arrays.view(group_columns, "group_columns").shape
+            count = _arrays.elements(shape)
             self.product.group_columns = ffi.cast("int64_t *", self.group_sizes(group_columns, "group_columns", count))
             self.product.groups = self.batch = count
             return
