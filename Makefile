@@ -223,7 +223,7 @@ test-wheel: wheel
 test-torch:
 	@scripts/need $(tools) python3 numpy python-tests
 	@tests/python/need_torch
-	@$(call build,release,--target blockscale blockscale_command cudasim)
+	@$(call build,release,--target blockscale blockscale_command cudasim failing_libcuda)
 	@tests/run --jobs 1 --only "$(ONLY)" build/release/tests/torch.txt
 
 search-python: wheel

@@ -19,6 +19,7 @@ from .._library import ACTIVATIONS, COMPUTES, GATES, NULL, PERS, ffi, lib
 from . import _tensors
 from ._tensors import Parts
 
+_NOWHERE = 1 << 60      # no address of a processor or a GPU
 MOST_PLANS = 4096       # of a thread; then all are dropped: shapes that come back are planned again
 
 
@@ -100,7 +101,7 @@ class Plan:
         self._set_optional(e)
         self.some_rows: Any = None
         if groups:
-            self.some_rows = ffi.new("int64_t[]", groups) if device[0] == "cpu" else ffi.cast("int64_t *", 256)
+            self.some_rows = ffi.new("int64_t[]", groups) if device[0] == "cpu" else ffi.cast("int64_t *", _NOWHERE)
         if groups and device[0] == "cpu":
             self.some_rows[0] = self.a.rows
         self._point_nowhere()
@@ -159,8 +160,8 @@ class Plan:
 
     def _point_nowhere(self) -> None:
         """For calls that read no result, and no rows of groups but to see that they add up: tensors of an earlier run
-        may be gone.  The address is as aligned as PyTorch's allocations are."""
-        self.d.data = ffi.cast("void *", 256)
+        may be gone.  The addresses are as aligned as PyTorch's allocations are, and overlap none."""
+        self.d.data = ffi.cast("void *", 2 * _NOWHERE)
         self.product.b_panels = NULL
         if self.some_rows is not None:
             self.product.group_rows = self.some_rows
