@@ -109,14 +109,14 @@ typedef enum bsm_per {
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows
  *            each, their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch
  *            1.
- *   group_columns   NULL, or, in place of group_rows, groups along K, as gradients of experts' weights want them: A and
- *            B hold the columns of all groups one after the other, group_columns[g] >= 0 of them each, their sum is K.
- *            a and b have batch 1, D has the batch `groups`, and matrix g of it is the product of the columns of
- *            group g; all else (C, bias, alpha per batch) is as for such a batch, bits are those of a product of these
- *            columns alone, and a group without columns has S = 0.  Groups begin with a block: of the numbers that are
- *            not 0 all but the last are multiples of 32 (of 64 where an operand is NVFP4 in GGUF's blocks).  Groups of
- *            other sizes are filled up with columns of zeros in A and B before these are quantized.  B is read as it
- *            is stored.
+ *   group_columns   NULL, or, in place of group_rows, groups along K, as gradients of experts' weights want
+ *            them: A and B hold the columns of all groups one after the other, group_columns[g] >= 0 of them each,
+ *            their sum is K. a and b have batch 1, D has the batch `groups`, and matrix g of it is the product of the
+ *            columns of group g; all else (C, bias, alpha per batch) is as for such a batch, bits are those of a
+ *            product of these columns alone (on GPUs but Hopper: of one in the CPU's order of sums), and a group
+ *            without columns has S = 0.  Groups begin with a block: of the numbers that are not 0 all but the last are
+ *            multiples of 32 (of 64 where an operand is NVFP4 in GGUF's blocks).  Groups of other sizes are filled up
+ *            with columns of zeros in A and B before these are quantized.  B is read as it is stored.
  *   compute  EXACT, or the permission FAST.
  *   order    K, or the permission ANY.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU

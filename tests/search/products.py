@@ -385,6 +385,8 @@ class Runner:
             self.context.set_threads(problem.get("threads", 1))
         try:
             described = self._run(problem, main, twin, note)
+            if relation and numbers.along_k and kernel_of(described) == "cuda_simt":
+                self.context.force(self.lib.kernels["cuda_simt"])      # matmul.h: its order is the CPU's
             if relation and not self._run_relation(relation[0].product, note):
                 relation = None
         finally:

@@ -153,7 +153,8 @@ static void multiply(struct test *t, const struct contexts *c, const struct oper
     twin_free(t, c, &of_a), twin_free(t, c, &of_b);
 }
 
-/* Any numbers: what a product of each group's columns alone gives, on whatever kernel that takes. */
+/* Any numbers: what a product of each group's columns alone gives, on whatever kernel that takes; where no kernel for
+ * tensor cores takes groups along K, in the CPU's order of sums. */
 static void check_alone(struct test *t, const struct contexts *c, bsm_format a_format, bsm_format b_format,
                         enum scales scales, const struct groups *g)
 {
@@ -163,6 +164,9 @@ static void check_alone(struct test *t, const struct contexts *c, bsm_format a_f
     operand_fill(t, &a, false), operand_fill(t, &b, false);
     set_scales(t, &a, scales), set_scales(t, &b, scales);
     multiply(t, c, &a, &b, g, g->count, d);
+    const int with = kernel_with("column_groups", 0);
+    if (with < 0 || !bsm_kernel_serves(c->gpu, with, a_format, b_format))
+        CHECK(t, bsm_context_force_kernel(c->gpu, kernel_with("cuda_simt", 0)) == BSM_OK);
     for (int64_t i = 0, first = 0; i < g->count; first += g->columns[i++]) {
         struct operand of_a = slice(&a.m, first, g->columns[i]), of_b = slice(&b.m, first, g->columns[i]);
         multiply(t, c, &of_a, &of_b, g, 1, alone);
@@ -175,6 +179,7 @@ static void check_alone(struct test *t, const struct contexts *c, bsm_format a_f
             }
         operand_free(&of_a), operand_free(&of_b);
     }
+    CHECK(t, bsm_context_force_kernel(c->gpu, -1) == BSM_OK);
     operand_free(&a), operand_free(&b);
     free(d), free(alone);
 }
