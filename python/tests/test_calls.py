@@ -2,6 +2,7 @@
 import ctypes
 import inspect
 import pydoc
+import sys
 import threading
 import time
 import tracemalloc
@@ -67,7 +68,8 @@ def test_nothing_is_copied():
 
 
 def progress_beside(call):
-    """How often this thread's loop runs while another thread is in `call`."""
+    """How often this thread's loop runs while another thread is in `call`.  Threads are not made to take turns: this
+    one goes on when the other one lets it, which a call with the GIL does not."""
     inside, done, seen = threading.Event(), threading.Event(), 0
 
     def work():
@@ -75,11 +77,16 @@ def progress_beside(call):
         call()
         done.set()
     thread = threading.Thread(target=work)
-    thread.start()
-    inside.wait()
-    while not done.is_set():
-        seen += 1
-        time.sleep(0.001)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100.0)
+    try:
+        thread.start()
+        inside.wait()
+        while not done.is_set():
+            seen += 1
+            time.sleep(0.001)
+    finally:
+        sys.setswitchinterval(interval)
     thread.join()
     return seen
 
@@ -91,9 +98,6 @@ def test_other_threads_run_meanwhile():
     try:
         plan = blockscale.plan(x, m)
         out = plan.run(x, m)
-        start = time.perf_counter()
-        plan.run(x, m, out=out)
-        milliseconds = 1000 * (time.perf_counter() - start)
         frame = plan._frames[0]
         size = plan.workspace_bytes
         workspace = ffi.new("char[]", size + 64)
@@ -101,12 +105,12 @@ def test_other_threads_run_meanwhile():
         number = [int(ffi.cast("uintptr_t", pointer)) for pointer in (plan._kernel.handle, frame.product)]
         holding = ctypes.PyDLL(_library.path).bsm_plan_run           # a call that keeps the GIL
         holding.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_size_t]
-        kept = progress_beside(lambda: holding(*number, aligned, size))
-        released = progress_beside(lambda: plan.run(x, m, out=out))
+        # A busy machine may keep this thread from running: the most of some tries says what is possible.
+        kept = max(progress_beside(lambda: holding(*number, aligned, size)) for _ in range(3))
+        released = max(progress_beside(lambda: plan.run(x, m, out=out)) for _ in range(6))
     finally:
         blockscale.set_threads(0)
-    assert milliseconds > 20, "too short to see anything"
-    assert kept <= 3 and released >= 8, (kept, released, milliseconds)
+    assert kept <= 2 and released >= 5, (kept, released)
 
 
 def test_threads_may_share_a_plan_and_a_matrix():

@@ -61,18 +61,19 @@ def check_device(view: View, device: tuple[str, int], name: str) -> None:
 class Description:
     """A bsm_matmul with everything that it points to."""
 
-    __slots__ = ("a", "b", "c", "out", "product", "device", "library", "shape", "out_type", "out_shape", "stream",
+    __slots__ = ("a", "b", "c", "out", "given_stream", "product", "device", "library", "shape", "out_type", "out_shape", "stream",
                  "keep", "scalars", "m", "n", "batch", "out_options", "_out_c")
 
     def __init__(self, a: Any, b: Any) -> None:
-        self.a, self.b = operand(a, "a"), operand(b, "b")
+        self.a: Any = operand(a, "a")
+        self.b: Any = operand(b, "b")
         if self.a.device != self.b.device:
             raise InvalidError(f"b lies on {where(self.b.device)}, a on {where(self.a.device)}")
         if self.a.columns != self.b.columns:
             raise InvalidError(f"b has {self.b.columns} columns, a has {self.a.columns}: both are K, the axis that the "
                                "product sums over (a is M x K, b is N x K)")
         self.device, self.library = self.a.device, self.a.library
-        self.stream = 0
+        self.stream, self.given_stream = 0, self.a._stream
         if self.device[0] == "cuda":
             self.stream = _context.current_stream(self.library, self.device[1], self.a._stream)
         self.product = p = ffi.new("bsm_matmul *")
@@ -89,10 +90,17 @@ class Description:
     def again(self, product: Any) -> "Description":
         """A description that changes another struct of the same product."""
         it = object.__new__(Description)
-        for name in ("a", "b", "c", "device", "library", "stream", "m", "n", "batch", "out_shape", "out_type"):
+        for name in ("a", "b", "c", "given_stream", "device", "library", "stream", "m", "n", "batch", "out_shape", "out_type"):
             setattr(it, name, getattr(self, name))
         it.product, it.keep, it.scalars = product, [], ffi.new("float[2]")
         return it
+
+    def let_go(self) -> None:
+        """Keeps no array alive any more: of a plan that is kept for later operands."""
+        p = self.product
+        self.keep = [ffi.new("bsm_matrix *", x[0]) for x in (p.a, p.b, p.d)]
+        p.a, p.b, p.d = self.keep
+        self.a = self.b = self.c = self.out = None
 
     # What a product has besides its operands --------------------------------------------------------------------------
 

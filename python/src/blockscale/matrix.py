@@ -88,12 +88,14 @@ class Matrix:
     layout, packing        names; device   ("cpu", 0) or ("cuda", number)"""
 
     __slots__ = ("_c", "_keep", "_format", "codes", "scales", "tensor_scale", "tensor_scale_divides", "layout",
-                 "packing", "device", "shape", "rows", "columns", "batch", "library", "_stream", "__weakref__")
+                 "packing", "device", "shape", "rows", "columns", "batch", "library", "_stream", "_signature",
+                 "__weakref__")
 
     _c: Any
     _keep: list[object]
     _format: Format
     _stream: int
+    _signature: Any
     codes: Array
     scales: Array
     tensor_scale: Array
@@ -114,6 +116,15 @@ class Matrix:
     def format(self) -> str:
         """Name of the format."""
         return self._format.name
+
+    def signature(self) -> Any:
+        """Equal for matrices that differ in their addresses alone; None for libraries whose streams the arrays name."""
+        if self._signature is None and self.library in ("numpy", "torch", "cupy"):
+            c = ffi.new("bsm_matrix *", self._c[0])
+            aligned = [int(ffi.cast("uintptr_t", pointer)) & 15 for pointer in (c.data, c.scales)]
+            c.data = c.scales = c.tensor_scale = ffi.NULL
+            self._signature = (bytes(ffi.buffer(c)), self.tensor_scale is None, self.library, self.device, *aligned)
+        return self._signature
 
     @property
     def ndim(self) -> int:
@@ -153,7 +164,7 @@ def make(form: Format, shape: tuple[int, ...], packing: int, layout: str, layout
     it._c, it._format, it.shape, it.rows, it.columns = c, form, shape, shape[-2], shape[-1]
     it.batch = shape[0] if len(shape) == 3 else 1
     it.layout, it.device, it.library = layout, codes.device, codes.library
-    it._stream = codes.stream
+    it._stream, it._signature = codes.stream, None
     it.packing = text(lib.bsm_packing_name(packing)) or ""
     if it.packing == "default":
         it.packing = "bytes"

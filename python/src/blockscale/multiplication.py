@@ -9,7 +9,7 @@ from ._errors import InvalidError, check
 from ._library import NULL, lib
 from ._product import describe, operand
 from .matrix import Matrix
-from .plans import Packed, Plan, cached, pointer_of
+from .plans import Packed, Plan, cached, pointer_of, remembered
 from .quantization import real_struct
 
 
@@ -62,6 +62,12 @@ def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, 
     if plan is not None:
         return plan.run(a, b, out, alpha=alpha, c=c, beta=beta, bias=bias, groups=groups, group_columns=group_columns,
                         amax=amax, panels=panels)
+    if (alpha is None and beta is None and c is None and bias is None and groups is None and group_columns is None
+            and amax is None and out_tensor_scale is None):
+        known = remembered(a, b, out, (out_dtype, activation, gate, compute, order, out_recipe, out_layout, out_packing,
+                                       out_saturate, out_nonfinite))
+        if known is not None:
+            return known.run(a, b, out, panels=panels)
     d = describe(a, b, out=out, out_dtype=out_dtype, alpha=alpha, alpha_per=alpha_per, c=c, beta=beta, bias=bias,
                  bias_per=bias_per, activation=activation, gate=gate, groups=groups, group_columns=group_columns,
                  amax=amax, compute=compute, order=order, out_recipe=out_recipe, out_layout=out_layout,

@@ -49,16 +49,18 @@ _scratch = _Scratch()
 class _Place:
     """What an array has to be for a plan to take it by its address alone."""
 
-    __slots__ = ("dtype", "shape", "strides", "device", "view", "name", "buffer")
+    __slots__ = ("kind", "dtype", "shape", "strides", "device", "view", "name", "buffer", "torch")
 
     def __init__(self, x: Any, name: str) -> None:
         self.name = name
         self.view = _arrays.view(x, name)
+        self.kind = x.__class__          # a parameter is another class than a tensor
         self.dtype, self.shape = getattr(x, "dtype", None), getattr(x, "shape", None)
         self.device = getattr(x, "device", None)
-        self.strides = x.stride() if self.view.library == "torch" else getattr(x, "strides", None)
+        self.torch = self.view.library == "torch"
+        self.strides = x.stride() if self.torch else getattr(x, "strides", None)
         self.buffer = False
-        if self.view.library == "numpy":
+        if self.kind is np.ndarray:
             try:
                 _from_buffer(x)
                 self.buffer = True
@@ -68,13 +70,13 @@ class _Place:
 
     def address(self, x: Any) -> Any:
         """A C pointer to x's numbers; InvalidError if x is not what the plan was made for."""
-        if x.__class__ is np.ndarray:
-            if x.dtype is self.dtype and x.shape == self.shape and x.strides == self.strides:
-                return _from_buffer(x) if self.buffer else _cast(_void, _arrays.numpy_pointer(x))
-        elif self.view.library == "torch" and _arrays.is_torch(x):
-            if (x.dtype is self.dtype and x.shape == self.shape and x.stride() == self.strides
-                    and x.device == self.device):
-                return _cast(_void, x.data_ptr())
+        if x.__class__ is self.kind:
+            if self.torch:
+                if (x.dtype is self.dtype and x.shape == self.shape and x.stride() == self.strides
+                        and x.device == self.device):
+                    return _cast(_void, x.data_ptr())
+            elif self.buffer and x.dtype is self.dtype and x.shape == self.shape and x.strides == self.strides:
+                return _from_buffer(x)
         return _cast(_void, self._other(x))
 
     def _other(self, x: Any) -> int:
@@ -213,7 +215,8 @@ class Plan:
             p.d = self._operand(out, "out", None, frame.d)
         else:
             place = self._d or self._out_place(out)
-            _arrays.check_writable(out, "out")
+            if out.__class__ is np.ndarray and not out.flags.writeable:
+                raise InvalidError("out is a read-only array")
             frame.d.data = place.address(out)
             p.d = frame.d
         changed = not (alpha is None and c is None and beta is None and bias is None and groups is None
@@ -223,7 +226,7 @@ class Plan:
         stream = 0
         if self._cuda:
             d = self._description
-            stream = _context.current_stream(d.library, self.device[1], d.a._stream)
+            stream = _context.current_stream(d.library, self.device[1], d.given_stream)
             p.stream = _cast(_void, stream)
         self._kernel.run(p, stream)
         if changed:                      # the next run has the plan's own again
@@ -295,7 +298,7 @@ class Plan:
         frame.product.b = self._operand(b, "b", self._b, frame.b)
         d = self._description
         if self._cuda:
-            stream = _context.current_stream(d.library, self.device[1], d.a._stream)
+            stream = _context.current_stream(d.library, self.device[1], d.given_stream)
             frame.product.stream = _cast(_void, stream)
         panels = _aligned(d.library, self.device, size)
         at = _arrays.view(panels, "panels").pointer
@@ -342,6 +345,47 @@ def cached(d: Description) -> _Kernel:
         _cache[of] = made
         if len(_cache) > _MOST_PLANS:
             _cache.popitem(last=False)
+    return made
+
+
+# Plans of matmul without optional parts, by what a, b and the result look like from Python.
+_plans: dict[tuple[Any, ...], Plan] = {}
+
+
+def signature(x: Any) -> Any:
+    """Equal for operands that one plan takes; None for those that are looked at by their descriptions.  Kernels of
+    GPUs may want the alignment that the plan's operands had."""
+    if x.__class__ is Matrix:
+        return x.signature()
+    if x.__class__ is np.ndarray:
+        return (x.dtype, x.shape, x.strides)
+    if _arrays.is_torch(x):
+        return (x.dtype, x.shape, x.stride(), x.device, x.data_ptr() & 15)
+    return None
+
+
+def remembered(a: Any, b: Any, out: Any, options: tuple[Any, ...]) -> Plan | None:
+    """The plan of a product without optional parts, made at its first call; None where that is not to be had.  options:
+    out_dtype, activation, gate, compute, order, out_recipe, out_layout, out_packing, out_saturate, out_nonfinite."""
+    of_a, of_b, of_out = signature(a), signature(b), None if out is None else signature(out)
+    if of_a is None or of_b is None or (out is not None and of_out is None):
+        return None
+    of = (of_a, of_b, of_out, options)
+    try:
+        found = _plans.get(of)
+    except TypeError:                    # an option that cannot be compared: the description names it
+        return None
+    if found is not None and found._kernel.generation == _context.generation:
+        return found
+    out_dtype, activation, gate, compute, order, recipe, layout, packing, saturate, nonfinite = options
+    made = plan(a, b, out=out, out_dtype=out_dtype, activation=activation, gate=gate, compute=compute, order=order,
+                out_recipe=recipe, out_layout=layout, out_packing=packing, out_saturate=saturate,
+                out_nonfinite=nonfinite)
+    made._description.let_go()
+    with _cache_lock:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        _plans[of] = made
     return made
 
 
