@@ -5,7 +5,8 @@
 
 C and Python take turns, round by round, on the same plan, operands and result; C's loop is compiled here by cc and
 calls bsm_plan_run by its address.  Printed are medians over the rounds of the processor time of one call, which other
-programs disturb less than the clock's, and their difference: the overhead.  The library has one thread: the caller's."""
+programs disturb less than the clock's, and their difference: the overhead.  The library has one thread, the
+caller's."""
 import argparse
 import os
 import statistics
@@ -23,7 +24,12 @@ LOOP = r"""
 #include <stddef.h>
 #include <time.h>
 typedef int run(const void *plan, const void *product, void *workspace, size_t bytes);
-static double now(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
 double seconds(run *f, const void *plan, const void *product, void *workspace, size_t bytes, int calls)
 {
     const double start = now();

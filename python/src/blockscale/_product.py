@@ -61,7 +61,7 @@ def check_device(view: View, device: tuple[str, int], name: str) -> None:
 class Description:
     """A bsm_matmul with everything that it points to."""
 
-    __slots__ = ("a", "b", "c", "out", "given_stream", "product", "device", "library", "shape", "out_type", "out_shape", "stream",
+    __slots__ = ("a", "b", "c", "out", "given_stream", "product", "device", "library", "out_type", "out_shape", "stream",
                  "keep", "scalars", "m", "n", "batch", "out_options", "_out_c")
 
     def __init__(self, a: Any, b: Any) -> None:
@@ -90,7 +90,8 @@ class Description:
     def again(self, product: Any) -> "Description":
         """A description that changes another struct of the same product."""
         it = object.__new__(Description)
-        for name in ("a", "b", "c", "given_stream", "device", "library", "stream", "m", "n", "batch", "out_shape", "out_type"):
+        for name in ("a", "b", "c", "given_stream", "device", "library", "stream", "m", "n", "batch", "out_shape",
+                     "out_type"):
             setattr(it, name, getattr(self, name))
         it.product, it.keep, it.scalars = product, [], ffi.new("float[2]")
         return it

@@ -1,5 +1,7 @@
-"""Tensors in blockscale's own functions: nothing but new tensors is asked of PyTorch, on the CPU and on a GPU, where the
-current stream is honoured, nothing waits and graphs can be captured."""
+"""Tensors in blockscale's own functions: nothing but new tensors is asked of PyTorch, on the CPU and on a GPU, where
+the current stream is honoured, nothing waits and graphs can be captured."""
+import warnings
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import blockscale
 
 RANDOM = np.random.default_rng(5)
-GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU for PyTorch")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")      # a build of PyTorch for GPUs says that it found no driver
+    HAS_GPU = torch.cuda.is_available()
+GPU = pytest.mark.skipif(not HAS_GPU, reason="no GPU for PyTorch")
 DEVICES = ["cpu", pytest.param("cuda", marks=GPU)]
 
 
