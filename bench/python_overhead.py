@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What a call from Python costs beside the same call from C: plan.run and matmul(plan=) of 64 x 64 x 64 on the CPU.
 
-    PYTHONPATH=python/src python3 bench/python_overhead.py [--torch] [--calls N] [--rounds N]
+    PYTHONPATH=python/src python3 bench/python_overhead.py [--torch] [--cuda] [--calls N] [--rounds N]
 
 C and Python take turns, round by round, on the same plan, operands and result; C's loop is compiled here by cc and
 calls bsm_plan_run by its address.  Printed are medians over the rounds of the processor time of one call, which other
 programs disturb less than the clock's, and their difference: the overhead.  The library has one thread, the
-caller's."""
+caller's.  --cuda: launches on a GPU, of bf16 tensors of PyTorch where it has a GPU, else of arrays of the library's
+own; rounds are waited for, and are not to be longer than a GPU's queue: some hundred calls."""
 import argparse
 import os
 import statistics
@@ -17,7 +18,8 @@ import time
 import numpy as np
 
 import blockscale
-from blockscale import plans
+from blockscale import _context, plans
+from blockscale._device_array import DeviceArray
 from blockscale._library import ffi, lib
 
 LOOP = r"""
@@ -48,12 +50,13 @@ def c_loop(folder):
     return ffi.dlopen(shared).seconds
 
 
-def measure(rounds, calls, functions):
+def measure(rounds, calls, functions, wait):
     """Medians of the seconds of one call, functions taking turns."""
     taken = [[] for _ in functions]
     for _ in range(rounds):
         for times, function in zip(taken, functions):
             times.append(function(calls))
+            wait()
     return [statistics.median(times) for times in taken]
 
 
@@ -66,13 +69,17 @@ def looped(call):
     return run
 
 
-def case(name, seconds, a, b, empty, options):
-    plan = blockscale.plan(a, b)
+def case(name, seconds, a, b, empty, options, wait=lambda: None, device=("cpu", 0)):
+    plan = blockscale.plan(a, b, out=empty())
     out = empty()
     plan.run(a, b, out=out)
     frame = plan._frames[0]
     size = plan.workspace_bytes
+    workspace = None
     memory = plans._scratch.get(size) if size else ffi.NULL
+    if size and device[0] == "cuda":
+        workspace = DeviceArray((size,), "uint8", device)
+        memory = ffi.cast("void *", workspace.as_view().pointer)
     run = ffi.addressof(lib, "bsm_plan_run")
 
     def in_c(calls):
@@ -81,15 +88,39 @@ def case(name, seconds, a, b, empty, options):
             ("plan.run(a, b)", lambda: plan.run(a, b)),
             ("matmul(a, b, out=out, plan=plan)", lambda: blockscale.matmul(a, b, out=out, plan=plan)),
             ("matmul(a, b, out=out)", lambda: blockscale.matmul(a, b, out=out))]
-    c, *python = measure(options.rounds, options.calls, [in_c] + [looped(call) for _, call in rows])
+    wait()
+    c, *python = measure(options.rounds, options.calls, [in_c] + [looped(call) for _, call in rows], wait)
     print(f"{name}: C {c * 1e6:.2f} us")
     for (text, _), took in zip(rows, python):
         print(f"  {text:34} {took * 1e6:6.2f} us, {(took - c) * 1e6:6.2f} us more than C")
 
 
+def on_gpu(seconds, x, w, options):
+    """Launches: of PyTorch's tensors, or of arrays of the library's own."""
+    context = _context.context(("cuda", 0))
+
+    def wait():
+        if lib.bsm_context_synchronize(context) != 0:
+            raise SystemExit(ffi.string(lib.bsm_last_error()).decode())
+    try:
+        import torch
+        has_torch = torch.cuda.is_available()
+    except ImportError:
+        has_torch = False
+    if has_torch:
+        a, b = torch.from_numpy(x).cuda().bfloat16(), blockscale.quantize(torch.from_numpy(w).cuda(), "mxfp4")
+        case("bf16 tensor x Matrix (mxfp4), PyTorch on a GPU", seconds, a, b,
+             lambda: torch.empty(64, 64, device="cuda"), options, wait, ("cuda", 0))
+        return
+    a, b = DeviceArray.of_numpy(x.astype(np.float16)), blockscale.quantize(DeviceArray.of_numpy(w), "mxfp4")
+    case("fp16 array x Matrix (mxfp4), arrays of the library's own on a GPU", seconds, a, b,
+         lambda: DeviceArray((64, 64), "float32", ("cuda", 0)), options, wait, ("cuda", 0))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", action="store_true", help="tensors of PyTorch, too")
+    parser.add_argument("--cuda", action="store_true", help="launches on a GPU, instead")
     parser.add_argument("--calls", type=int, default=2000, help="calls a round (2000)")
     parser.add_argument("--rounds", type=int, default=31, help="rounds (31)")
     options = parser.parse_args()
@@ -98,6 +129,9 @@ def main():
     x, w = (random.standard_normal((64, 64), dtype=np.float32) for _ in range(2))
     with tempfile.TemporaryDirectory() as folder:
         seconds = c_loop(folder)
+        if options.cuda:
+            on_gpu(seconds, x, w, options)
+            return
         m = blockscale.quantize(w, "mxfp4")
         case("Matrix x Matrix (mxfp4), NumPy", seconds, blockscale.quantize(x, "mxfp4"), m,
              lambda: np.empty((64, 64), np.float32), options)

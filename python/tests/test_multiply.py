@@ -218,6 +218,14 @@ def test_no_bit_depends_on_threads_rows_or_neighbours():
     assert np.array_equal(np.concatenate([blockscale.matmul(x[i:i + 1], b) for i in range(7)]), whole)
 
 
+def test_kernels_are_listed():
+    found = blockscale.kernels("mxfp4", "bf16")
+    (a, _), (b, _) = operand("mxfp4", (64, 64)), operand("bf16", (64, 64))
+    assert len(found) >= 1 and any(f"kernel {name}," in blockscale.explain(a, b) for name in found)
+    with pytest.raises(blockscale.InvalidError, match="a_format='mx'"):
+        blockscale.kernels("mx", "bf16")
+
+
 def test_plans():
     for pair in itertools.product(("mxfp4", "bf16", "nvfp4"), ("mxfp4", "fp32")):
         (a, x), (b, y) = operand(pair[0], (20, 64), True), operand(pair[1], (30, 64), True)

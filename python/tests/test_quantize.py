@@ -126,6 +126,22 @@ def test_options_reach_the_library():
     assert np.isnan(blockscale.quantize(x * 0 + 1e9, "e4m3", saturate=False).dequantize()).all()
 
 
+def test_merged_tensor_scales():
+    parts = [blockscale.quantize(sample(rows, 48) * size, "nvfp4", layout=layout)
+             for rows, size, layout in ((5, 1.0, "linear"), (9, 0.3, "128x4"))]
+    scales, tensor_scale, stats = blockscale.merge_tensor_scales(parts)
+    factors = [float(part.tensor_scale[0]) for part in parts]
+    assert tensor_scale[0] == np.float32(max(factors)) and scales.shape == (14, 3) and stats.scales == 42
+    of = [oracle.scale_values(oracle.linear_scales(part.scales, part.layout, part.rows, 3), "ue4m3") for part in parts]
+    exact = np.concatenate([values * factor for values, factor in zip(of, factors)]) / max(factors)
+    assert np.array_equal(scales, exact.astype(ml_dtypes.float8_e4m3fn).view(np.uint8))
+    error = np.abs(oracle.scale_values(scales, "ue4m3") - exact)[exact > 0] / exact[exact > 0]
+    assert np.isclose(stats.worst_error, error.max(), rtol=1e-9) and stats.rounded_scales == np.count_nonzero(error)
+    for wrong in ([], [np.zeros(3)], [parts[0], blockscale.quantize(sample(4, 48), "mxfp4")]):
+        with pytest.raises(blockscale.Error):
+            blockscale.merge_tensor_scales(wrong)
+
+
 def test_stats_are_those_of_the_numbers():
     x = sample(16, 64)
     m, stats = blockscale.quantize(x, "mxfp4", stats=True)

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from . import _context
 from ._errors import check
 from ._library import FORMATS, LAYOUTS, ffi, lib, text
+from .matrix import format_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +65,19 @@ def layouts() -> dict[str, LayoutInfo]:
     """All scale layouts by name, each with a line about it and its formula: LayoutInfo.  show_layout draws one."""
     return {name: LayoutInfo(name, text(lib.bsm_layout_about(number)) or "", text(lib.bsm_layout_formula(number)) or "")
             for name, number in LAYOUTS.items()}
+
+
+def kernels(a_format: str, b_format: str, device: tuple[str, int] = ("cpu", 0)) -> list[str]:
+    """Names of the kernels that run on a device, ("cpu", 0) or ("cuda", number), and serve products of a_format with
+    b_format, best first.  explain() says which one a product takes, and why."""
+    context = _context.context(device)
+    numbers = [format_of(a_format, "a_format").number, format_of(b_format, "b_format").number]
+    found, index = [], 0
+    while (name := text(lib.bsm_kernel_name(index))) is not None:
+        if lib.bsm_kernel_serves(context, index, *numbers):
+            found.append(name)
+        index += 1
+    return found
 
 
 def missing() -> str:

@@ -61,8 +61,8 @@ def check_device(view: View, device: tuple[str, int], name: str) -> None:
 class Description:
     """A bsm_matmul with everything that it points to."""
 
-    __slots__ = ("a", "b", "c", "out", "given_stream", "product", "device", "library", "out_type", "out_shape", "stream",
-                 "keep", "scalars", "m", "n", "batch", "out_options", "_out_c")
+    __slots__ = ("a", "b", "c", "out", "given_stream", "product", "device", "library", "out_type", "out_shape",
+                 "stream", "keep", "scalars", "m", "n", "batch", "out_options", "_out_c")
 
     def __init__(self, a: Any, b: Any) -> None:
         self.a: Any = operand(a, "a")

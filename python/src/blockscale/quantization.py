@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, overload
+from typing import Any, Literal, Sequence, overload
 
 import numpy as np
 
@@ -224,6 +224,38 @@ def quantize_both(x: Array, format: str, column_format: str | None = None, *, la
     options = _options(recipe, rounding, seed, nonfinite, computes[0], True, 0, preset, clamp, smallest_scale)
     check(lib.bsm_quantize_both(_context_of(of), source, options, made[0]._c, made[1]._c))
     return made[0], made[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class MergeStats:
+    """What merging did: block scales in all, those that the merged tensor scale cannot express exactly, those above 0
+    that became 0, and the largest relative error of a block's scale (1 for one that became 0)."""
+
+    scales: int
+    rounded_scales: int
+    flushed_scales: int
+    worst_error: float
+
+
+def merge_tensor_scales(parts: Sequence[Matrix]) -> tuple[Array, Array, MergeStats]:
+    """Block scales of several NVFP4 matrices (gate and up projections of a fused layer, say) under one tensor scale.
+
+    parts   Matrix objects of the CPU with equal columns and the same use of their tensor scales; no batches.
+    Returns (scales, tensor_scale, stats): uint8 scales of all rows, part by part, (rows, ceil(columns / 16)), linear;
+    an fp32 array of one element, which is the tensor scale with the largest factor, so that no block scale overflows.
+    Nothing is lost by multiplying part by part instead, or with alpha for the columns."""
+    if not parts or not all(isinstance(part, Matrix) and part.device == _arrays.CPU for part in parts):
+        raise InvalidError("parts are one or more Matrix objects of the CPU")
+    columns = lib.bsm_matrix_scale_columns(parts[0]._c)
+    scales = _arrays.empty(parts[0].library, _arrays.CPU, (sum(part.rows for part in parts), columns), "uint8")
+    tensor_scale = _arrays.empty(parts[0].library, _arrays.CPU, (1,), "float32")
+    found = ffi.new("bsm_merge_stats *")
+    found.struct_size = ffi.sizeof("bsm_merge_stats")
+    check(lib.bsm_tensor_scales_merge([part._c for part in parts], len(parts),
+                                      ffi.cast("uint8_t *", _arrays.view(scales, "scales").pointer),
+                                      ffi.cast("float *", _arrays.view(tensor_scale, "tensor_scale").pointer), found))
+    return scales, tensor_scale, MergeStats(found.scales, found.rounded_scales, found.flushed_scales,
+                                            found.worst_error)
 
 
 def dequantize(m: Matrix, dtype: Any = "float32", out: Array = None) -> Array:
