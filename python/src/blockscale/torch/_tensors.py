@@ -238,6 +238,15 @@ def same_device(tensors: Sequence[tuple[str, Tensor | None]]) -> tuple[str, int]
     return device_of(reference)
 
 
+def on_one_device(*tensors: Tensor | None) -> bool:
+    """Whether all tensors lie on the first one's device."""
+    device = tensors[0].device if tensors[0] is not None else None
+    for tensor in tensors:
+        if tensor is not None and tensor.device != device:
+            return False
+    return True
+
+
 def stream_of(device: tuple[str, int]) -> int:
     """PyTorch's current stream on a GPU as a number; 0 on the CPU."""
     if device[0] == "cpu":

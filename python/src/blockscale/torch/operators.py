@@ -261,10 +261,13 @@ def _product(a: Tensor, a_scales: Tensor | None, b: Tensor, b_scales: Tensor | N
     e = Epilogue(_out_dtype(a, a_format, out_dtype), given(alpha), given(beta), given(c), given(bias), bias_per,
                  activation, gate, compute, alpha_per)
     panels = given(b_panels)
-    device = _tensors.same_device([("a", a), ("b", b), ("a_scales", left.scales), ("b_scales", right.scales),
-                                   ("a_tensor_scale", left.tensor_scale), ("b_tensor_scale", right.tensor_scale),
-                                   ("alpha", e.alpha), ("beta", e.beta), ("c", e.c), ("bias", e.bias),
-                                   ("b_panels", panels), ("group_rows", group_rows)])
+    if not _tensors.on_one_device(a, b, left.scales, right.scales, left.tensor_scale, right.tensor_scale, e.alpha,
+                                  e.beta, e.c, e.bias, panels, group_rows):
+        _tensors.same_device([("a", a), ("b", b), ("a_scales", left.scales), ("b_scales", right.scales),
+                              ("a_tensor_scale", left.tensor_scale), ("b_tensor_scale", right.tensor_scale),
+                              ("alpha", e.alpha), ("beta", e.beta), ("c", e.c), ("bias", e.bias),
+                              ("b_panels", panels), ("group_rows", group_rows)])
+    device = _tensors.device_of(a)
     plan = _plans.find(device, left, right, e, columns, 0 if group_rows is None else b.shape[0])
     out = torch.empty(_plans.output_shape(a, b, gate, group_rows is not None), dtype=e.out_dtype, device=a.device)
     if panels is not None and (panels.numel() != plan.panels_bytes or not _plans.is_current(panels, b)):
