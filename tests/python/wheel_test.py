@@ -110,6 +110,7 @@ def the_tests_of_the_package_pass_on_it(folder):
     unpacked(folder)
     environment = {name: value for name, value in os.environ.items() if name != "BLOCKSCALE_LIBRARY"}
     environment.update(PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1", BLOCKSCALE_INSTALLED=folder)
+    environment.setdefault("BLOCKSCALE_BUILD", os.path.join(SOURCE, "build", "release"))     # cudasim, if it is built
     said = script.run([PYTHON, "-c", "import blockscale, sys; print(blockscale._library.path)"], env=environment)
     check(said.strip() == os.path.join(folder, "blockscale", "libblockscale.so"), f"the library is {said.strip()}")
     files = sorted(glob.glob(os.path.join(SOURCE, "python", "tests", "test_*.py")))
