@@ -162,8 +162,8 @@ class BlockscaleHfQuantizer(HfQuantizer):
             made: nn.Module | None = None
             if type(module) is nn.Linear and models.fits(module, config.format):
                 linear = made = _linear_like(module, config.format, config.convention, config)
-                if not self.pre_quantized and "weight" not in linear.names:
-                    linear.register_parameter("weight", nn.Parameter(module.weight.detach(), requires_grad=False))
+                if not self.pre_quantized:
+                    _expect_numbers(linear, module.weight)
             elif config.experts:
                 made = models.experts_like(module, config.format, prepack=config.prepack)
                 if made is not None and not self.pre_quantized:
@@ -190,6 +190,15 @@ class BlockscaleHfQuantizer(HfQuantizer):
     def is_compileable(self) -> bool:
         """Layers are single operators to torch.compile."""
         return True
+
+
+def _expect_numbers(linear: Linear, weight: Tensor) -> None:
+    """Has the loader find a tensor of numbers under the name of the weight, whose type it casts to, until codes take its
+    place."""
+    if "weight" in linear.names:
+        linear._buffers["weight"] = weight.detach()
+    else:
+        linear.register_parameter("weight", nn.Parameter(weight.detach(), requires_grad=False))
 
 
 def _linear_like(module: nn.Linear, format: str, convention: str, config: BlockscaleConfig) -> Linear:
