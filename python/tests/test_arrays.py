@@ -1,6 +1,8 @@
 """Arrays of other libraries: what is taken, by which address, and what is refused."""
+import copy
 import ctypes
 import gc
+import pickle
 
 import ml_dtypes
 import numpy as np
@@ -82,6 +84,18 @@ def test_arrays_of_our_own_are_handed_out_and_taken_back():
     assert not _dlpack._handed_out
 
 
+def test_dlpack_offsets_count():
+    mine = DeviceArray((2, 5), "float32", ("cpu", 0))
+    capsule = mine.__dlpack__()
+    managed = next(iter(_dlpack._handed_out.values()))[0]
+    managed.dl_tensor.byte_offset, managed.dl_tensor.shape[0] = 20, 1
+
+    class Shifted:
+        def __dlpack__(self, **options):
+            return capsule
+    assert _arrays.view(Shifted(), "x").pointer == mine.as_view().pointer + 20
+
+
 @pytest.mark.parametrize("x, words", [
     ([1.0, 2.0], "x is a list"), (3.0, "x is a float"), (None, "x is a NoneType"),
     (np.zeros(3, np.complex64), "x has the type complex64"), (np.zeros(3, ">f4"), "another machine"),
@@ -101,6 +115,17 @@ def test_types_have_many_names():
     for wrong in ("float31", 7, object):
         with pytest.raises(blockscale.InvalidError, match="dtype="):
             _arrays.dtype_name(wrong)
+
+
+def test_a_matrix_can_be_copied_and_pickled():
+    x = np.random.default_rng(1).standard_normal((2, 5, 70)).astype(np.float32)
+    for name, options in (("nvfp4", {"layout": "128x4"}), ("mxfp6_e2m3", {}), ("mxfp4", {"packing": "high_first"}),
+                          ("bf16", {}), ("e4m3", {}), ("nvfp4", {"tensor_scale_divides": True})):
+        m = blockscale.quantize(x, name, **options)
+        for other in (copy.deepcopy(m), pickle.loads(pickle.dumps(m))):
+            assert repr(other) == repr(m) and other.codes is not m.codes
+            assert other.tensor_scale_divides == m.tensor_scale_divides
+            assert np.array_equal(other.dequantize(), m.dequantize())
 
 
 def test_a_matrix_says_what_it_is():

@@ -129,11 +129,17 @@ def test_threads_may_share_a_plan_and_a_matrix():
             if not np.array_equal(blockscale.matmul(x, m, alpha=float(turn)), turn * (x @ numbers.T)):
                 wrong.append(-turn)
     threads = [threading.Thread(target=work, args=(x,)) for x in inputs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
     assert not wrong
+    assert len(set(map(id, plan._frames))) == len(plan._frames) <= len(inputs)       # no two threads had one
 
 
 def test_errors_are_what_python_programs_expect():

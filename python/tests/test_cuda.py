@@ -140,6 +140,21 @@ def test_work_goes_into_the_arrays_stream_and_nothing_waits(driver):
     assert np.allclose(out.get(), expected, rtol=1e-5, atol=1e-4)
 
 
+def test_a_plan_runs_in_the_stream_of_each_runs_arrays(driver):
+    x, y = (RANDOM.integers(-2, 3, shape).astype(np.float16) for shape in ((16, 64), (32, 64)))
+    b = on_gpu(blockscale.quantize(y.astype(np.float32), "mxfp4"))
+    plan, streams = None, [driver.stream() for _ in range(2)]
+    for stream in streams:
+        a = simulated.GpuArray(driver, x, stream)
+        out = simulated.GpuArray(driver, np.zeros((16, 32), np.float32), stream)
+        plan = plan or blockscale.plan(a, b)
+        for run in (lambda: plan.run(a, b, out=out), lambda: blockscale.matmul(a, b, out=out)):
+            with simulated.Watch() as watch:
+                run()
+            assert watch.launches >= 1 and watch.stream == stream
+        assert np.array_equal(out.get(), x.astype(np.float32) @ y.T.astype(np.float32))
+
+
 def test_a_watch_notices_copies_and_waiting(driver):
     with simulated.Watch() as watch:
         DeviceArray.of_numpy(np.zeros(4, np.float32)).numpy()

@@ -53,6 +53,8 @@ def test_pictures_show_the_offsets(layout):
     shown = str(picture)
     line = next(line for line in shown.splitlines() if line.startswith("r=3 "))
     assert [int(word) for word in re.findall(r"\d+", line)][1:] == picture.offsets[3]
+    cells = "".join(line for line in shown.splitlines() if line.startswith("r="))
+    assert cells.count("(") == offsets.size - rows * columns
     page = picture._repr_html_()
     assert page.count("<td") == offsets.size and page.count("<tr>") == picture.padded_rows + 1
     assert all(f">{offset}</td>" in page for offset in offsets[0])

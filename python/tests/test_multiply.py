@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import blockscale
+from blockscale import plans
 import oracle
 
 RANDOM = np.random.default_rng(25)
@@ -224,6 +225,19 @@ def test_kernels_are_listed():
     assert len(found) >= 1 and any(f"kernel {name}," in blockscale.explain(a, b) for name in found)
     with pytest.raises(blockscale.InvalidError, match="a_format='mx'"):
         blockscale.kernels("mx", "bf16")
+
+
+def test_remembered_plans_have_the_threads_of_now():
+    (a, _), (b, _) = operand("bf16", (64, 64)), operand("mxfp4", (64, 64))
+    options = (None, "none", "none", "exact", "k", None, "linear", None, True, "propagate")
+    try:
+        for count in (1, 2, 1):
+            blockscale.set_threads(count)
+            blockscale.matmul(a, b)
+            assert f"threads {count}," in plans.remembered(a, b, None, options).describe()
+            assert plans.remembered(a, b, None, options) is plans.remembered(a, b, None, options)
+    finally:
+        blockscale.set_threads(0)
 
 
 def test_plans():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import blockscale
+from blockscale import _arrays
 import oracle
 
 RANDOM = np.random.default_rng(20)
@@ -205,6 +206,24 @@ def test_from_parts_reads_pitches_and_batches():
     turned = blockscale.quantize(x, "mxfp4", layout="128x4")
     assert np.array_equal(blockscale.from_parts(turned.codes, turned.scales, "mxfp4", layout="128x4").dequantize(),
                           m.dequantize())
+
+
+@pytest.mark.parametrize("name", oracle.FORMATS)
+@pytest.mark.parametrize("layout", oracle.LAYOUTS)
+def test_bytes_that_belong_to_nothing_are_zeros(name, layout, monkeypatch):
+    def dirty(*arguments):
+        made = empty(*arguments)
+        made.view(np.uint8)[...] = 0xa5
+        return made
+    empty = _arrays.empty
+    x = sample(9, 83)
+    m = blockscale.quantize(x, name, layout=layout)
+    monkeypatch.setattr(_arrays, "empty", dirty)
+    again = blockscale.quantize(x, name, layout=layout)
+    monkeypatch.undo()
+    assert again.codes.tobytes() == m.codes.tobytes() and again.scales.tobytes() == m.scales.tobytes()
+    used = oracle.linear_scales(m.scales, layout, 9, -(-83 // oracle.FORMATS[name][3]))
+    assert np.count_nonzero(again.scales) == np.count_nonzero(used)
 
 
 def test_gguf_blocks():

@@ -40,9 +40,6 @@ def context(device: tuple[str, int], stream: int = 0) -> Any:
     if found is not None:
         return found
     with _lock:
-        first = (device[0], device[1], 0)
-        if first not in _contexts:
-            _contexts[first] = _create(device, 0)
         if key not in _contexts:
             _contexts[key] = _create(device, stream)
         return _contexts[key]
@@ -50,7 +47,7 @@ def context(device: tuple[str, int], stream: int = 0) -> Any:
 
 def set_threads(threads: int) -> None:
     """How many threads of the CPU a call may use, 1 to 1024; 0: as many as the machine or OMP_NUM_THREADS gives.  No
-    bit of any result depends on it."""
+    bit of any result depends on it.  A Plan keeps the number that it was made with."""
     global _threads, generation
     if isinstance(threads, bool) or not 0 <= threads <= 1024:
         raise InvalidError(f"threads={threads} is not between 0 and 1024")

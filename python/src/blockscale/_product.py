@@ -61,7 +61,7 @@ def check_device(view: View, device: tuple[str, int], name: str) -> None:
 class Description:
     """A bsm_matmul with everything that it points to."""
 
-    __slots__ = ("a", "b", "c", "out", "given_stream", "product", "device", "library", "out_type", "out_shape",
+    __slots__ = ("a", "b", "c", "out", "product", "device", "library", "out_type", "out_shape",
                  "stream", "keep", "scalars", "m", "n", "batch", "out_options", "_out_c")
 
     def __init__(self, a: Any, b: Any) -> None:
@@ -73,7 +73,7 @@ class Description:
             raise InvalidError(f"b has {self.b.columns} columns, a has {self.a.columns}: both are K, the axis that the "
                                "product sums over (a is M x K, b is N x K)")
         self.device, self.library = self.a.device, self.a.library
-        self.stream, self.given_stream = 0, self.a._stream
+        self.stream = 0
         if self.device[0] == "cuda":
             self.stream = _context.current_stream(self.library, self.device[1], self.a._stream)
         self.product = p = ffi.new("bsm_matmul *")
@@ -90,7 +90,7 @@ class Description:
     def again(self, product: Any) -> "Description":
         """A description that changes another struct of the same product."""
         it = object.__new__(Description)
-        for name in ("a", "b", "c", "given_stream", "device", "library", "stream", "m", "n", "batch", "out_shape",
+        for name in ("a", "b", "c", "device", "library", "stream", "m", "n", "batch", "out_shape",
                      "out_type"):
             setattr(it, name, getattr(self, name))
         it.product, it.keep, it.scalars = product, [], ffi.new("float[2]")

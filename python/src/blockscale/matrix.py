@@ -144,6 +144,11 @@ class Matrix:
         from .quantization import dequantize
         return dequantize(self, dtype, out)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, copy.deepcopy and torch.save: the arrays and what says how they lie."""
+        return _again, (self.codes, self.scales, self.format, self.layout, self.tensor_scale, self.tensor_scale_divides,
+                        self.packing, self.shape)
+
     def __repr__(self) -> str:
         size = " x ".join(map(str, self.shape))
         place = "" if self.device[0] == "cpu" else f", {where(self.device)}"
@@ -355,6 +360,12 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
     of_tensor = tensor_scale_view(tensor_scale, of_codes.library, of_codes.device, of_codes.stream)
     return make(form, tuple(shape), number, layout, layout_struct(layout), of_codes, of_scales, of_tensor,
                 tensor_scale_divides)
+
+
+def _again(codes: Array, scales: Array, form: str, layout: str, tensor_scale: Array, divides: bool, packing: str,
+           shape: tuple[int, ...]) -> Matrix:
+    return from_parts(codes, scales, form, layout=layout, tensor_scale=tensor_scale, tensor_scale_divides=divides,
+                      packing=packing, shape=shape)
 
 
 def _check_code_type(form: Format, codes: View) -> None:

@@ -225,8 +225,7 @@ class Plan:
             self._change(frame, alpha, c, beta, bias, groups, group_columns, amax, panels)
         stream = 0
         if self._cuda:
-            d = self._description
-            stream = _context.current_stream(d.library, self.device[1], d.given_stream)
+            stream = self._stream(a)
             p.stream = _cast(_void, stream)
         self._kernel.run(p, stream)
         if changed:                      # the next run has the plan's own again
@@ -234,6 +233,13 @@ class Plan:
             frame.keep = None
         self._frames.append(frame)
         return out
+
+    def _stream(self, x: Any) -> int:
+        """The stream for work with x: its library's current one, or what the array itself names."""
+        library, given = self._description.library, 0
+        if library not in ("torch", "cupy"):
+            given = x._stream if x.__class__ is Matrix else _arrays.view(x, "a").stream
+        return _context.current_stream(library, self.device[1], given)
 
     def _operand(self, x: Any, name: str, place: _Place | None, struct: Any) -> Any:
         if x.__class__ is not Matrix:
@@ -298,8 +304,7 @@ class Plan:
         frame.product.b = self._operand(b, "b", self._b, frame.b)
         d = self._description
         if self._cuda:
-            stream = _context.current_stream(d.library, self.device[1], d.given_stream)
-            frame.product.stream = _cast(_void, stream)
+            frame.product.stream = _cast(_void, self._stream(b))
         panels = _aligned(d.library, self.device, size)
         at = _arrays.view(panels, "panels").pointer
         check(lib.bsm_plan_pack_b(self._kernel.handle, frame.product, _cast(_void, at), size))
