@@ -68,14 +68,26 @@ class QuantizedModule(nn.Module):
     quantized: tuple[str, ...] = ()     # names of the buffers that casts leave alone
     form: Format
 
-    def __init__(self, prepack: bool | None) -> None:
+    def __init__(self, prepack: bool | None, names: tuple[str, ...]) -> None:
+        """names: of the weights that have prepacked copies.  These are buffers, so that torch.compile takes their
+        addresses to be constant, but no part of the state."""
         super().__init__()
         self.prepack = prepack
-        self.panels: dict[str, tuple[str, Tensor]] = {}
+        self.packed_names = names
+        self.packed_formats: dict[str, str] = {}
+        for name in names:
+            self.register_buffer(f"{name}_panels", None, persistent=False)
+
+    @property
+    def panels(self) -> dict[str, tuple[str, Tensor]]:
+        """The prepacked copies that there are, by their weight's name: the format of A that they are for, and bytes."""
+        return {name: (form, getattr(self, f"{name}_panels")) for name, form in self.packed_formats.items()}
 
     def drop_prepacked(self) -> None:
         """Forgets the prepacked copies; the next call makes new ones."""
-        self.panels = {}
+        self.packed_formats = {}
+        for name in self.packed_names:
+            setattr(self, f"{name}_panels", None)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         own = {id(self._buffers[name]): self._buffers[name] for name in self.quantized
@@ -92,7 +104,9 @@ class QuantizedModule(nn.Module):
         return applied(move, recurse)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "panels": {}}
+        buffers = {name: None if name.removesuffix("_panels") in self.packed_names and name.endswith("_panels")
+                   else tensor for name, tensor in self._buffers.items()}
+        return {**self.__dict__, "_buffers": buffers, "packed_formats": {}}
 
     def weights(self) -> dict[str, tuple[Tensor, Tensor | None, Tensor | None, str]]:
         """Codes, scales, tensor scale and gate of each weight, by its name among the prepacked copies."""
@@ -116,11 +130,11 @@ class QuantizedModule(nn.Module):
                    gate: str = "none") -> Tensor | None:
         """The prepacked copy of one weight for products with A's numbers; None where there is none."""
         a_format = _tensors.PLAIN_FORMATS.get(a.dtype)
-        kept = self.panels.get(name)
+        kept: Tensor | None = getattr(self, f"{name}_panels") if self.packed_formats.get(name) == a_format else None
         if torch.compiler.is_compiling():
-            return kept[1] if kept is not None and kept[0] == a_format else None
-        if kept is not None and kept[0] == a_format and _plans.is_current(kept[1], codes):
-            return kept[1]
+            return kept
+        if kept is not None and _plans.is_current(kept, codes):
+            return kept
         form = self.form
         if a_format is None or not self._wants_panels(codes, form):
             return None
@@ -131,7 +145,8 @@ class QuantizedModule(nn.Module):
         made: Tensor = torch.ops.blockscale.pack(
             codes, scales, form.name, a_format=a_format, rows=_PREPACKED_ROWS[codes.device.type],
             b_tensor_scale=tensor_scale, b_divides=getattr(self, "divides", False), gate=gate, grouped=codes.dim() == 3)
-        self.panels[name] = (a_format, made)
+        setattr(self, f"{name}_panels", made)
+        self.packed_formats[name] = a_format
         return made
 
 

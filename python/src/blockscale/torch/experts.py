@@ -34,7 +34,7 @@ class Experts(QuantizedModule):
     def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, format: str = "mxfp4", *,
                  activation: str = "swiglu_clamped", gate: str = "interleaved", bias: bool = True,
                  prepack: bool | None = None, device: Any = None, dtype: torch.dtype | None = None) -> None:
-        super().__init__(prepack)
+        super().__init__(prepack, PROJECTIONS)
         form = self.form = _weights.weight_format(format)
         if form.block == 0:
             raise InvalidError(f"format={format!r}: experts take one of {', '.join(_weights.BLOCK_FORMATS)}")

@@ -65,7 +65,7 @@ class Linear(QuantizedModule):
     def __init__(self, in_features: int, out_features: int, format: str, bias: bool = True, *,
                  activations: str | None = None, prepack: bool | None = None, convention: str = "modelopt",
                  device: Any = None, dtype: torch.dtype | None = None) -> None:
-        super().__init__(prepack)
+        super().__init__(prepack, ("weight",))
         form = self.form = _weights.weight_format(format)
         _weights.check_columns(form, in_features, "in_features")
         if convention not in _NAMES:

@@ -193,8 +193,8 @@ class BlockscaleHfQuantizer(HfQuantizer):
 
 
 def _expect_numbers(linear: Linear, weight: Tensor) -> None:
-    """Has the loader find a tensor of numbers under the name of the weight, whose type it casts to, until codes take its
-    place."""
+    """Has the loader find a tensor of numbers under the name of the weight, whose type it casts to, until codes take
+    its place."""
     if "weight" in linear.names:
         linear._buffers["weight"] = weight.detach()
     else:
