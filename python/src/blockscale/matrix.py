@@ -236,8 +236,13 @@ def _set_scales(c: Any, scales: View, it: Matrix) -> None:
         raise InvalidError(f"scales has the type {scales.dtype}: use one of {', '.join(_SCALE_TYPES)}")
     c.scales = ffi.cast("void *", scales.pointer)
     size = scales.itemsize
-    if c.scale_layout.kind == lib.BSM_LAYOUT_LINEAR and c.scale_layout.pitch == 0 and not scales.contiguous():
-        columns = lib.bsm_matrix_scale_columns(c)
+    columns = lib.bsm_matrix_scale_columns(c)
+    linear = c.scale_layout.kind == lib.BSM_LAYOUT_LINEAR and c.scale_layout.pitch == 0
+    if linear and len(scales.shape) > 1 and size == 1 and 0 not in scales.shape and scales.shape[-1] != columns:
+        # As bytes one behind the other it would be taken for scales of other blocks.
+        raise InvalidError(f"scales has the shape {tuple(scales.shape)}: linear scales of {c.rows} x {c.columns} "
+                           f"{it._format.name} have {columns} a row")
+    if linear and not scales.contiguous():
         want = (c.rows, columns) if len(scales.shape) == 2 else (c.batch, c.rows, columns)
         if tuple(scales.shape) != want or size != 1 or (columns > 1 and scales.strides[-1] != 1):
             raise InvalidError(f"scales has the shape {tuple(scales.shape)} and strides {tuple(scales.strides)}: "
