@@ -4,7 +4,10 @@
 
 enum { GROUPS = 6 };
 
-struct numbers { float alpha[64], beta, bias[256], tensor_scales[4], amax; int64_t group_rows[GROUPS]; };
+struct numbers {
+    float alpha[64], beta, bias[256], tensor_scales[4], amax;
+    int64_t group_rows[GROUPS], group_columns[GROUPS];
+};
 
 static void take_numbers(struct input *in, struct numbers *n)
 {
@@ -14,6 +17,20 @@ static void take_numbers(struct input *in, struct numbers *n)
     n->beta = values[pick(in, 8)];
     for (int i = 0; i < 4; i++) n->tensor_scales[i] = pick(in, 8) == 0 ? values[pick(in, 8)] : 0.75f;
     for (int i = 0; i < GROUPS; i++) n->group_rows[i] = take_size(in, 9);
+}
+
+/* Groups along K, which mostly share it out in blocks; D has a matrix for each. */
+static void take_column_groups(struct input *in, bsm_matrix m[4], struct numbers *n, bsm_matmul *p)
+{
+    int64_t left = m[0].columns;
+    p->groups = 1 + (int64_t)pick(in, GROUPS), p->group_columns = n->group_columns;
+    for (int i = 0; i < p->groups; i++) {
+        const int64_t some = 32 * (int64_t)pick(in, 4);
+        n->group_columns[i] = i + 1 == p->groups || some > left ? left : some;
+        left -= n->group_columns[i];
+    }
+    if (pick(in, 16) == 0) n->group_columns[0] += 1;
+    m[0].batch = m[1].batch = 1, m[3].batch = p->groups;
 }
 
 static bsm_matmul take_product(struct input *in, bsm_matrix m[4], struct numbers *n)
@@ -36,6 +53,7 @@ static bsm_matmul take_product(struct input *in, bsm_matrix m[4], struct numbers
     if (flags & 1024) p.amax = &n->amax;
     if ((flags & 0x3800) == 0x3800)
         p.groups = take_size(in, GROUPS + 1), p.group_rows = p.groups <= GROUPS ? n->group_rows : NULL;
+    if ((flags & 0x3800) == 0x1800) take_column_groups(in, m, n, &p);
     for (int i = 0; i < 4; i++) {
         if (flags >> 14 == 0 || pick(in, 2) == 0) continue;
         m[i].tensor_scale = &n->tensor_scales[i];

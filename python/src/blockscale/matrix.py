@@ -239,9 +239,10 @@ def _set_scales(c: Any, scales: View, it: Matrix) -> None:
     columns = lib.bsm_matrix_scale_columns(c)
     linear = c.scale_layout.kind == lib.BSM_LAYOUT_LINEAR and c.scale_layout.pitch == 0
     if linear and len(scales.shape) > 1 and size == 1 and 0 not in scales.shape and scales.shape[-1] != columns:
-        # As bytes one behind the other it would be taken for scales of other blocks.
-        raise InvalidError(f"scales has the shape {tuple(scales.shape)}: linear scales of {c.rows} x {c.columns} "
-                           f"{it._format.name} have {columns} a row")
+        of_batch = len(scales.shape) == 2 and scales.shape[0] == c.batch and scales.shape[1] >= c.rows * columns
+        if not of_batch:                 # as bytes one behind the other they would be scales of other blocks
+            raise InvalidError(f"scales has the shape {tuple(scales.shape)}: linear scales of {c.rows} x {c.columns} "
+                               f"{it._format.name} have {columns} a row")
     if linear and not scales.contiguous():
         want = (c.rows, columns) if len(scales.shape) == 2 else (c.batch, c.rows, columns)
         if tuple(scales.shape) != want or size != 1 or (columns > 1 and scales.strides[-1] != 1):

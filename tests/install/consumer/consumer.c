@@ -15,7 +15,7 @@ static int multiply(bsm_context *context)
     bsm_matrix result = a;
     bsm_matmul product = { sizeof(bsm_matmul), NULL, NULL, NULL, BSM_PER_TENSOR, NULL, NULL, NULL, BSM_REAL_FP32, BSM_PER_TENSOR, 0,
                            BSM_ACT_NONE, BSM_GATE_NONE, NULL, BSM_RECIPE_DEFAULT, BSM_NONFINITE_PROPAGATE, false, NULL, 0, NULL, NULL, NULL,
-                           BSM_COMPUTE_EXACT, BSM_ORDER_K };
+                           BSM_COMPUTE_EXACT, BSM_ORDER_K, NULL };
     int i;
     for (i = 0; i < 128; i++) ones[i] = 1;
     source.data = ones;
