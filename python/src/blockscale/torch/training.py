@@ -75,6 +75,14 @@ def saved_matrices(ctx: Any) -> tuple[list[Matrix | None], tuple[torch.Tensor | 
     return matrices, parts[at:]
 
 
+def describe_pass(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, recipe: Recipe,
+                  seed: int) -> None:
+    """What a backward pass asks besides: ctx.recipe, seed, and types and shapes of what gets gradients."""
+    ctx.recipe, ctx.seed = recipe, seed
+    ctx.types = x.dtype, weight.dtype, None if bias is None else bias.dtype
+    ctx.shapes = x.shape, weight.shape
+
+
 def weight_copies(weight: torch.Tensor, recipe: Recipe, *, rows: bool, columns: bool, seed: int) -> Copies:
     """A weight's copies: those that it brings along (a gathered one of blockscale.torch.fsdp), or new ones."""
     brought = getattr(weight, "blockscale_copies", None)
@@ -100,9 +108,7 @@ class _Linear(torch.autograd.Function):
         y = torch.empty(*x.shape[:-1], weight.shape[0], dtype=dtype, device=x.device)
         blockscale.matmul(inputs.rows, weights.rows, out=y.view(-1, y.shape[-1]), bias=bias, compute=recipe.compute)
         save_matrices(ctx, [inputs.columns, weights.columns], [weight if late and want_x else None])
-        ctx.recipe, ctx.seed = recipe, seed
-        ctx.types = x.dtype, weight.dtype, None if bias is None else bias.dtype
-        ctx.shapes = x.shape, weight.shape
+        describe_pass(ctx, x, weight, bias, recipe, seed)
         return y
 
     @staticmethod
