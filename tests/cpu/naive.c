@@ -43,6 +43,27 @@ struct operand operand_make(const struct shape *s, int poison)
     return o;
 }
 
+struct operand operand_of_columns(const bsm_matrix *m, int64_t first, int64_t columns)
+{
+    const int block = bsm_format_get((int)m->format)->block,
+              bits = bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits;
+    struct operand o = operand_make(&(struct shape){ .format = m->format, .rows = m->rows, .columns = columns,
+                                                     .packing = bits == 4   ? BSM_PACKING_LOW_FIRST
+                                                                : bits == 6 ? BSM_PACKING_BIT_STREAM
+                                                                            : BSM_PACKING_DEFAULT }, 0);
+    uint32_t code = 0;
+    uint8_t scale = 0;
+    for (int64_t r = 0; r < m->rows; r++) {
+        for (int64_t k = 0; k < columns; k++)
+            if (bsm_matrix_get_code(m, 0, r, first + k, &code) != BSM_OK
+                || bsm_matrix_set_code(&o.m, 0, r, k, code) != BSM_OK) exit(1);
+        for (int64_t s = 0; block != 0 && s * block < columns; s++)
+            if (bsm_matrix_get_scale(m, 0, r, first / block + s, &scale) != BSM_OK
+                || bsm_matrix_set_scale(&o.m, 0, r, s, scale) != BSM_OK) exit(1);
+    }
+    return o;
+}
+
 void operand_free(struct operand *o)
 {
     guarded_free(o->m.data);

@@ -28,6 +28,9 @@ void shape_in_any_way(struct test *t, struct shape *shape, const bsm_scale_layou
 
 /* Memory filled with `poison`; nothing else is written. */
 struct operand operand_make(const struct shape *shape, int poison);
+
+/* Columns [first, first + columns) of one matrix as a matrix of its own; first is a multiple of its block. */
+struct operand operand_of_columns(const bsm_matrix *m, int64_t first, int64_t columns);
 void operand_free(struct operand *o);
 
 /* Random codes.  small: integers of magnitude at most 4 (times the element's grid), scales of 1, so that sums are exact

@@ -25,37 +25,14 @@ static struct operand any_operand(struct test *t, bsm_format format, int64_t row
     return o;
 }
 
-/* Columns [first, first + columns) as a matrix of its own. */
-static struct operand slice(const bsm_matrix *m, int64_t first, int64_t columns)
-{
-    const int block = bsm_format_get((int)m->format)->block;
-    const bool nibbles = bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits == 4;
-    const bool stream = bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits == 6;
-    struct operand o = operand_make(&(struct shape){ .format = m->format, .rows = m->rows, .columns = columns,
-                                                     .packing = nibbles  ? BSM_PACKING_LOW_FIRST
-                                                                : stream ? BSM_PACKING_BIT_STREAM
-                                                                         : BSM_PACKING_DEFAULT }, 0);
-    uint32_t code = 0;
-    uint8_t scale = 0;
-    for (int64_t r = 0; r < m->rows; r++) {
-        for (int64_t k = 0; k < columns; k++)
-            if (bsm_matrix_get_code(m, 0, r, first + k, &code) != BSM_OK
-                || bsm_matrix_set_code(&o.m, 0, r, k, code) != BSM_OK) exit(1);
-        for (int64_t s = 0; block != 0 && s * block < columns; s++)
-            if (bsm_matrix_get_scale(m, 0, r, first / block + s, &scale) != BSM_OK
-                || bsm_matrix_set_scale(&o.m, 0, r, s, scale) != BSM_OK) exit(1);
-    }
-    return o;
-}
-
 /* S of every group: groups x M x N. */
 static float *naive_sums(const bsm_matmul *call)
 {
     const int64_t m = call->a->rows, n = call->b->rows;
     float *sums = malloc((size_t)(call->groups * m * n + 1) * sizeof *sums);
     for (int64_t g = 0, first = 0; g < call->groups; first += call->group_columns[g++]) {
-        struct operand a = slice(call->a, first, call->group_columns[g]),
-                       b = slice(call->b, first, call->group_columns[g]);
+        struct operand a = operand_of_columns(call->a, first, call->group_columns[g]),
+                       b = operand_of_columns(call->b, first, call->group_columns[g]);
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++) sums[(g * m + i) * n + j] = naive_sum(&a.m, 0, i, &b.m, 0, j);
         operand_free(&a), operand_free(&b);

@@ -113,28 +113,6 @@ static void every_kernel(struct test *t)
     contexts_close(&c);
 }
 
-/* Columns [first, first + columns) as a matrix of its own. */
-static struct operand slice(const bsm_matrix *m, int64_t first, int64_t columns)
-{
-    const int block = bsm_format_get((int)m->format)->block,
-              bits = bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits;
-    struct operand o = operand_make(&(struct shape){ .format = m->format, .rows = m->rows, .columns = columns,
-                                                     .packing = bits == 4   ? BSM_PACKING_LOW_FIRST
-                                                                : bits == 6 ? BSM_PACKING_BIT_STREAM
-                                                                            : BSM_PACKING_DEFAULT }, 0);
-    uint32_t code = 0;
-    uint8_t scale = 0;
-    for (int64_t r = 0; r < m->rows; r++) {
-        for (int64_t k = 0; k < columns; k++)
-            if (bsm_matrix_get_code(m, 0, r, first + k, &code) != BSM_OK
-                || bsm_matrix_set_code(&o.m, 0, r, k, code) != BSM_OK) exit(1);
-        for (int64_t s = 0; block != 0 && s * block < columns; s++)
-            if (bsm_matrix_get_scale(m, 0, r, first / block + s, &scale) != BSM_OK
-                || bsm_matrix_set_scale(&o.m, 0, r, s, scale) != BSM_OK) exit(1);
-    }
-    return o;
-}
-
 /* D on the GPU, fp32. */
 static void multiply(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b,
                      const struct groups *g, int64_t matrices, float *d)
@@ -168,7 +146,8 @@ static void check_alone(struct test *t, const struct contexts *c, bsm_format a_f
     if (with < 0 || !bsm_kernel_serves(c->gpu, with, a_format, b_format))
         CHECK(t, bsm_context_force_kernel(c->gpu, kernel_with("cuda_simt", 0)) == BSM_OK);
     for (int64_t i = 0, first = 0; i < g->count; first += g->columns[i++]) {
-        struct operand of_a = slice(&a.m, first, g->columns[i]), of_b = slice(&b.m, first, g->columns[i]);
+        struct operand of_a = operand_of_columns(&a.m, first, g->columns[i]),
+                       of_b = operand_of_columns(&b.m, first, g->columns[i]);
         multiply(t, c, &of_a, &of_b, g, 1, alone);
         for (int64_t at = 0; at < size; at++)
             if (memcmp(&alone[at], &d[i * size + at], sizeof *d) != 0) {
@@ -256,7 +235,7 @@ static void numbers_that_break_the_rule(struct test *t)
             float d[4 * 5 * 12], alone[5 * 12];
             fill_whole(t, &a), fill_whole(t, &b);
             multiply(t, &c, &a, &b, &cases[i], cases[i].count, d);
-            struct operand of_a = slice(&a.m, 0, 64), of_b = slice(&b.m, 0, 64);
+            struct operand of_a = operand_of_columns(&a.m, 0, 64), of_b = operand_of_columns(&b.m, 0, 64);
             multiply(t, &c, &of_a, &of_b, &cases[i], 1, alone);
             CHECK(t, memcmp(d, alone, sizeof alone) == 0);
             operand_free(&of_a), operand_free(&of_b), operand_free(&a), operand_free(&b);
