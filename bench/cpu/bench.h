@@ -36,7 +36,7 @@ struct row {
 };
 
 struct table {
-    char machine[128], cpu[64], date[32], commit[64], peer[128], load[48];
+    char machine[128], cpu[128], date[32], commit[64], peer[128], load[48];
     int rounds, base;                     /* base: threads of ours and of the peer */
     struct row rows[MOST_ROWS];
     int count;

@@ -117,7 +117,7 @@ static void describe_run(struct table *t, bsm_context *context, const struct set
     strftime(t->date, sizeof t->date, "%Y-%m-%d", gmtime(&now));
     snprintf(t->commit, sizeof t->commit, "%s", s->commit);
     snprintf(t->peer, sizeof t->peer, "%s", peer->sgemm == NULL ? "" : peer->name);
-    for (uint32_t bit = 1; bit <= BSM_CPU_I8MM; bit <<= 1)
+    for (uint32_t bit = 1; bit <= BSM_CPU_BF16; bit <<= 1)
         if ((bsm_context_cpu_features(context) & bit) != 0)
             snprintf(t->cpu + strlen(t->cpu), sizeof t->cpu - strlen(t->cpu), "%s%s", t->cpu[0] != '\0' ? "," : "",
                      bsm_cpu_feature_name(bit));

@@ -46,15 +46,16 @@ static bsm_status check_threads(const char *name, int threads)
 
 static bsm_status choose_cpu_features(const bsm_context_options *options, uint32_t *features)
 {
-    *features = bsmi_cpu_detect();
-    if (options->cpu_mask != 0) *features &= options->cpu_mask;
-    if (options->portable_only) *features = 0;
+    uint32_t wanted = BSM_CPU_ALL;
+    if (options->cpu_mask != 0) wanted &= options->cpu_mask;
+    if (options->portable_only) wanted = 0;
     const char *list = getenv("BLOCKSCALE_CPU");
     if (list != NULL) {
         uint32_t allowed;
         if (!bsmi_cpu_parse(list, &allowed)) return BSM_EINVAL;
-        *features &= allowed;
+        wanted &= allowed;
     }
+    *features = bsmi_cpu_detect(wanted);
     return BSM_OK;
 }
 

@@ -81,8 +81,9 @@ void bsmi_parallel_for(int threads, int64_t count, bsmi_task *task, void *argume
 /* How many threads the machine (or OMP_NUM_THREADS) offers, 1..1024. */
 int bsmi_default_threads(void);
 
-/* Features of this CPU and operating system, BSM_CPU_ bits. */
-uint32_t bsmi_cpu_detect(void);
+/* Which of the features wanted, BSM_CPU_ bits, this CPU and operating system allow.  Where tiles are among them, Linux
+ * is asked once for their registers, for the whole process: signals need larger stacks from then on. */
+uint32_t bsmi_cpu_detect(uint32_t wanted);
 /* The features that a list like "avx2,fma" names; false, with the sentence, for a name that is not known. */
 bool bsmi_cpu_parse(const char *list, uint32_t *features);
 

@@ -10,6 +10,9 @@ static const struct { const char *name; uint32_t bit, needs; } features[] = {
     { "avx512_vnni", BSM_CPU_AVX512_VNNI, AVX512_NEEDS | BSM_CPU_AVX512 },
     { "dotprod", BSM_CPU_DOTPROD, 0 },
     { "i8mm", BSM_CPU_I8MM, 0 },
+    { "avx512_bf16", BSM_CPU_AVX512_BF16, AVX512_NEEDS | BSM_CPU_AVX512 },
+    { "amx", BSM_CPU_AMX, AVX512_NEEDS | BSM_CPU_AVX512 },
+    { "bf16", BSM_CPU_BF16, 0 },
 };
 enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
 
@@ -32,8 +35,58 @@ static unsigned kept_registers(void)
     return low;
 }
 
+#ifdef BSMI_EMULATED_UNITS
+/* A build for tests: tiles are emulated (tests/cpu/units) wherever the kernels' vector instructions are there. */
+static bool has_tiles(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_AVX512F) != 0;
+}
+static bool may_use_tiles(void) { return true; }
+#else
+static bool has_tiles(void)
+{
+    enum { TILES = 1 << 17 | 1 << 18 };                       /* of XCR0: their configuration and their data */
+    enum { AMX = 1 << 22 | 1 << 24 | 1 << 25 };               /* of CPUID 7.0's EDX: AMX-BF16, AMX-TILE, AMX-INT8 */
+    unsigned a, b, c, d;
+    return (kept_registers() & TILES) == TILES && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & AMX) == AMX;
+}
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool tiles_granted;
+
+static void ask_for_tiles(void)
+{
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };     /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA */
+    tiles_granted = syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
+}
+
+/* Linux keeps the tiles' data, 8 KiB a thread, of programs alone that asked for it; it refuses where a thread's stack
+ * for signals has no room for it (Documentation/arch/x86/xstate.rst).  Asked once, so that all contexts agree. */
+static bool may_use_tiles(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    return pthread_once(&once, ask_for_tiles) == 0 && tiles_granted;
+}
+#else
+static bool may_use_tiles(void) { return false; }
+#endif
+#endif
+
+/* Of CPUID 7.1. */
+static bool has_bf16_dot_products(void)
+{
+    enum { AVX512_BF16 = 1 << 5 };
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & AVX512_BF16) != 0;
+}
+
 /* Not __builtin_cpu_supports: some compilers' runtime libraries have it and fill nothing in. */
-uint32_t bsmi_cpu_detect(void)
+static uint32_t found_by_cpuid(void)
 {
     enum { YMM = 0x06, ZMM = 0xe6 };                          /* of XCR0, the registers below included */
     enum { OSXSAVE = 1 << 27, AVX512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ };
@@ -49,21 +102,30 @@ uint32_t bsmi_cpu_detect(void)
     if ((extended_b & bit_AVX2) != 0 && f16c) found |= BSM_CPU_AVX2;
     if (zmm && (extended_b & AVX512) == AVX512 && avx512vl) found |= BSM_CPU_AVX512;
     if (zmm && (extended_c & bit_AVX512VNNI) != 0) found |= BSM_CPU_AVX512_VNNI;
+    if (zmm && has_bf16_dot_products()) found |= BSM_CPU_AVX512_BF16;
+    if (zmm && has_tiles()) found |= BSM_CPU_AMX;
     return found;
+}
+
+uint32_t bsmi_cpu_detect(uint32_t wanted)
+{
+    const uint32_t found = found_by_cpuid() & wanted;
+    return (found & BSM_CPU_AMX) != 0 && !may_use_tiles() ? found & ~(uint32_t)BSM_CPU_AMX : found;
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 
-uint32_t bsmi_cpu_detect(void)
+uint32_t bsmi_cpu_detect(uint32_t wanted)
 {
     uint32_t found = 0;
     if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) found |= BSM_CPU_DOTPROD;
     if ((getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) found |= BSM_CPU_I8MM;
-    return found;
+    if ((getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0) found |= BSM_CPU_BF16;
+    return found & wanted;
 }
 #else
-uint32_t bsmi_cpu_detect(void) { return 0; }
+uint32_t bsmi_cpu_detect(uint32_t wanted) { return (void)wanted, 0; }
 #endif
 
 bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
@@ -78,7 +140,7 @@ bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
         if (bit == 0 && !(length == 4 && memcmp(word, "none", 4) == 0)) {
             bsmi_fail(BSM_EINVAL,
                       "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, dotprod, "
-                      "i8mm, none",
+                      "i8mm, avx512_bf16, amx, bf16, none",
                       list, (int)length, word);
             return false;
         }

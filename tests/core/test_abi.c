@@ -47,7 +47,8 @@ static void enumerators_keep_their_numbers(struct test *t)
     CHECK(t, BSM_PER_TENSOR == 0 && BSM_PER_ROW == 1 && BSM_PER_COLUMN == 2 && BSM_PER_BATCH == 3);
     CHECK(t, BSM_REAL_FP32 == 0 && BSM_REAL_FP16 == 1 && BSM_REAL_BF16 == 2 && BSM_REAL_FP64 == 3);
     CHECK(t, BSM_CPU_FMA == 1 && BSM_CPU_AVX2 == 2 && BSM_CPU_AVX512 == 4 && BSM_CPU_AVX512_VNNI == 8
-                 && BSM_CPU_DOTPROD == 16 && BSM_CPU_I8MM == 32);
+                 && BSM_CPU_DOTPROD == 16 && BSM_CPU_I8MM == 32 && BSM_CPU_AVX512_BF16 == 64
+                 && BSM_CPU_AMX == 128 && BSM_CPU_BF16 == 256);
     CHECK(t, BSM_TENSOR_F64 == 0 && BSM_TENSOR_F8_E4M3 == 4 && BSM_TENSOR_F4 == 11 && BSM_TENSOR_U8 == 19
                  && BSM_TENSOR_MXFP4 == 22);
     CHECK(t, BSM_TENSOR_OTHER == 24 && BSM_CHECKPOINT_SAFETENSORS == 0 && BSM_CHECKPOINT_GGUF == 1);

@@ -3,7 +3,9 @@
 #include "counted.h"
 #include "test.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Sets (or, with NULL, unsets) BLOCKSCALE_CPU and creates a context. */
 static bsm_status create_with_cpu(const char *list, uint32_t mask, bool portable_only, bsm_context **context)
@@ -34,7 +36,7 @@ static void defaults(struct test *t)
     CHECK(t, context != NULL);
     CHECK(t, bsm_context_threads(context) == bsmi_default_threads());
     CHECK(t, bsm_context_threads(context) >= 1 && bsm_context_threads(context) <= 1024);
-    CHECK(t, bsm_context_cpu_features(context) == bsmi_cpu_detect());
+    CHECK(t, bsm_context_cpu_features(context) == bsmi_cpu_detect(BSM_CPU_ALL));
     CHECK(t, context->forced_kernel == -1);
     bsm_context_destroy(context);
 }
@@ -82,21 +84,23 @@ static void options_of_other_versions(struct test *t)
                                     .portable_only = true,
                                     .allocator = (const bsm_allocator *)16 };
     CHECK_OR_RETURN(t, bsm_context_create(&shorter, &context) == BSM_OK);
-    CHECK(t, bsm_context_threads(context) == 6 && bsm_context_cpu_features(context) == bsmi_cpu_detect());
+    CHECK(t, bsm_context_threads(context) == 6 && bsm_context_cpu_features(context) == bsmi_cpu_detect(BSM_CPU_ALL));
     bsm_context_destroy(context);
 }
 
 static void cpu_masks_only_take_away(struct test *t)
 {
-    const uint32_t all = bsmi_cpu_detect(), known = (BSM_CPU_I8MM << 1) - 1;
+    const uint32_t all = bsmi_cpu_detect(BSM_CPU_ALL), known = (BSM_CPU_BF16 << 1) - 1;
     static const struct { const char *list; uint32_t allowed; } lists[] = {
         { NULL, BSM_CPU_ALL }, { "none", 0 }, { "fma", BSM_CPU_FMA }, { "avx2", BSM_CPU_AVX2 | BSM_CPU_FMA },
         { "avx2,fma", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "fma,avx2,", BSM_CPU_AVX2 | BSM_CPU_FMA },
           { "none,fma", BSM_CPU_FMA },
         { "avx512", BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
         { "avx512_vnni", BSM_CPU_AVX512_VNNI | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
+        { "avx512_bf16", BSM_CPU_AVX512_BF16 | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
+        { "amx", BSM_CPU_AMX | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA }, { "bf16", BSM_CPU_BF16 },
     };
-    static const uint32_t masks[] = { 0, BSM_CPU_ALL, BSM_CPU_FMA, BSM_CPU_AVX2, 1u << 30 };
+    static const uint32_t masks[] = { 0, BSM_CPU_ALL, BSM_CPU_FMA, BSM_CPU_AVX2, BSM_CPU_ALL - BSM_CPU_AMX, 1u << 30 };
     CHECK(t, (all & ~known) == 0);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (size_t j = 0; j < sizeof masks / sizeof masks[0]; j++) {
@@ -124,26 +128,76 @@ static void names_of_cpu_features(struct test *t)
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX512_VNNI), "avx512_vnni") == 0);
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_DOTPROD), "dotprod") == 0);
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_I8MM), "i8mm") == 0);
-    for (int bit = 6; bit < 32; bit++) CHECK(t, bsm_cpu_feature_name((uint32_t)1 << bit) == NULL);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX512_BF16), "avx512_bf16") == 0);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AMX), "amx") == 0);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_BF16), "bf16") == 0);
+    for (int bit = 9; bit < 32; bit++) CHECK(t, bsm_cpu_feature_name((uint32_t)1 << bit) == NULL);
     CHECK(t, bsm_cpu_feature_name(0) == NULL && bsm_cpu_feature_name(BSM_CPU_FMA | BSM_CPU_AVX2) == NULL);
+}
+
+/* The flags of the first processor, each with a space on either side; false where there are none. */
+static bool read_flags(char *line, int bytes)
+{
+    FILE *info = fopen("/proc/cpuinfo", "r");
+    bool found = false;
+    while (info != NULL && !found && fgets(line, bytes, info) != NULL) found = strncmp(line, "flags", 5) == 0;
+    if (info != NULL) fclose(info);
+    if (found) line[strcspn(line, "\n")] = ' ';
+    return found;
+}
+
+static bool has_tiles(const char *flags)
+{
+    return strstr(flags, " amx_tile ") != NULL && strstr(flags, " amx_bf16 ") != NULL
+           && strstr(flags, " amx_int8 ") != NULL;
 }
 
 static void features_are_what_the_cpu_reports(struct test *t)
 {
-    FILE *info = fopen("/proc/cpuinfo", "r");
     char line[8192];
-    bool found = false;
-    while (info != NULL && !found && fgets(line, sizeof line, info) != NULL) found = strncmp(line, "flags", 5) == 0;
-    if (info != NULL) fclose(info);
-    if (!found) { test_skip(t, "no x86 flags in /proc/cpuinfo"); return; }
-    line[strcspn(line, "\n")] = ' ';
-    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_FMA) != 0) == (strstr(line, " fma ") != NULL));
-    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX2) != 0)
+    if (!read_flags(line, sizeof line)) { test_skip(t, "no x86 flags in /proc/cpuinfo"); return; }
+    CHECK(t, ((bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_FMA) != 0) == (strstr(line, " fma ") != NULL));
+    CHECK(t, ((bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_AVX2) != 0)
                  == (strstr(line, " avx2 ") != NULL && strstr(line, " f16c ") != NULL));
     const bool avx512 = strstr(line, " avx512f ") != NULL && strstr(line, " avx512bw ") != NULL
                         && strstr(line, " avx512dq ") != NULL && strstr(line, " avx512vl ") != NULL;
-    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512) != 0) == avx512);
-    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512_VNNI) != 0) == (strstr(line, " avx512_vnni ") != NULL));
+    CHECK(t, ((bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_AVX512) != 0) == avx512);
+    CHECK(t, ((bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_AVX512_VNNI) != 0) == (strstr(line, " avx512_vnni ") != NULL));
+    CHECK(t, ((bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_AVX512_BF16) != 0) == (strstr(line, " avx512_bf16 ") != NULL));
+    CHECK(t, ((bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_AMX) != 0) == has_tiles(line));
+}
+
+/* Tiles that Linux refuses ----------------------------------------------------------------------------------------- */
+
+#define WITH_A_SMALL_SIGNAL_STACK "--with-a-small-signal-stack"
+
+/* In a program of its own, which has not asked yet: says which features a context has, and again once the small stack
+ * is gone. */
+static int features_with_a_small_signal_stack(void)
+{
+    static char room[4096];
+    const stack_t small = { .ss_sp = room, .ss_size = sizeof room }, none = { .ss_flags = SS_DISABLE };
+    if (sigaltstack(&small, NULL) != 0) return perror("sigaltstack"), 1;
+    const uint32_t refused = features_with(NULL, 0, false);
+    if (sigaltstack(&none, NULL) != 0) return perror("sigaltstack"), 1;
+    printf("%x %x\n", refused, features_with(NULL, 0, false));
+    return 0;
+}
+
+static void refused_tiles_are_an_absent_feature(struct test *t)
+{
+    char line[8192], program[4096], command[4200];
+    if (!read_flags(line, sizeof line) || !has_tiles(line)) { test_skip(t, "no AMX in /proc/cpuinfo"); return; }
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    CHECK_OR_RETURN(t, length > 0);
+    program[length] = '\0';
+    snprintf(command, sizeof command, "'%s' " WITH_A_SMALL_SIGNAL_STACK, program);
+    FILE *child = popen(command, "r");
+    unsigned refused = 0, later = 0;
+    CHECK_OR_RETURN(t, child != NULL);
+    const int read = fscanf(child, "%x %x", &refused, &later);
+    CHECK(t, pclose(child) == 0);
+    CHECK(t, read == 2 && refused == (bsmi_cpu_detect(BSM_CPU_ALL) & ~(unsigned)BSM_CPU_AMX) && later == refused);
 }
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
@@ -283,6 +337,7 @@ int main(int argc, char **argv)
         TEST(unknown_cpu_features_are_refused),
         TEST(names_of_cpu_features),
         TEST(features_are_what_the_cpu_reports),
+        TEST(refused_tiles_are_an_absent_feature),
         TEST(every_failing_allocation),
         TEST(half_an_allocator_is_refused),
         TEST(memory_is_aligned),
@@ -290,5 +345,6 @@ int main(int argc, char **argv)
         TEST(workspace_that_fails_is_not_locked),
         TEST(threads_take_turns_at_the_workspace),
     };
+    if (argc == 2 && strcmp(argv[1], WITH_A_SMALL_SIGNAL_STACK) == 0) return features_with_a_small_signal_stack();
     return TEST_MAIN(argc, argv, cases);
 }

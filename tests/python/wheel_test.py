@@ -101,7 +101,8 @@ def the_command_has_the_kernels_of_this_processor(folder):
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         flags = set(re.search(r"^(?:flags|Features)\s*: (.*)$", file.read(), flags=re.M).group(1).split())
     want = {"fma": {"fma"}, "avx2": {"avx2", "f16c"}, "avx512": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
-            "avx512_vnni": {"avx512_vnni"}, "dotprod": {"asimddp"}, "i8mm": {"i8mm"}}
+            "avx512_vnni": {"avx512_vnni"}, "dotprod": {"asimddp"}, "i8mm": {"i8mm"},
+            "avx512_bf16": {"avx512_bf16"}, "amx": {"amx_tile", "amx_bf16", "amx_int8"}, "bf16": {"bf16"}}
     expected = {name for name, needs in want.items() if needs <= flags}
     check(features == expected, f"the command says {sorted(features)}, the system {sorted(expected)}")
 

@@ -198,7 +198,7 @@ static void kernels_count_as_blocks_do(struct test *t)
     int mask_count = 0;
     int64_t saturated = 0;
     for (int i = 0; i < 2; i++)
-        if ((known[i] & bsmi_cpu_detect()) == known[i]) masks[mask_count++] = known[i];
+        if ((known[i] & bsmi_cpu_detect(BSM_CPU_ALL)) == known[i]) masks[mask_count++] = known[i];
     if (mask_count == 0) {
         test_skip(t, "this CPU runs no kernel but the portable one");
         return;

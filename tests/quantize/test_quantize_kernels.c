@@ -195,7 +195,7 @@ static void for_every_setting(struct test *t, check_setting *check)
     int kernels = 0;
     for (int k = 0; k < bsmi_quantize_kernel_count - 1; k++) {
         const struct bsmi_quantize_kernel *kernel = &bsmi_quantize_kernels[k];
-        if ((kernel->needs & bsmi_cpu_detect()) != kernel->needs) continue;
+        if ((kernel->needs & bsmi_cpu_detect(BSM_CPU_ALL)) != kernel->needs) continue;
         kernels++;
         for (int format = 0; format < BSM_FORMAT_COUNT; format++) {
             bsm_packing packings[3];
@@ -256,7 +256,7 @@ static void every_packing_and_length(struct test *t)
 {
     for (int k = 0; k < bsmi_quantize_kernel_count - 1; k++) {
         const struct bsmi_quantize_kernel *kernel = &bsmi_quantize_kernels[k];
-        if ((kernel->needs & bsmi_cpu_detect()) != kernel->needs) continue;
+        if ((kernel->needs & bsmi_cpu_detect(BSM_CPU_ALL)) != kernel->needs) continue;
         for (int format = 0; format < BSM_FORMAT_COUNT; format++) {
             bsm_packing packings[3];
             const int block = bsm_format_get(format) == NULL ? 0 : bsm_format_get(format)->block;
@@ -346,7 +346,7 @@ static void widening(struct test *t)
 {
     for (int k = 0; k < bsmi_quantize_kernel_count - 1; k++) {
         const struct bsmi_quantize_kernel *kernel = &bsmi_quantize_kernels[k];
-        if ((kernel->needs & bsmi_cpu_detect()) != kernel->needs) continue;
+        if ((kernel->needs & bsmi_cpu_detect(BSM_CPU_ALL)) != kernel->needs) continue;
         for (int type = BSM_REAL_FP16; type <= BSM_REAL_BF16; type++)
             for (int64_t first = 0, count; first < 65536; first += count) {
                 count = BSMI_MIN(rnd_between(t, 1, 256), 65536 - first);

@@ -32,6 +32,9 @@ enum {
     BSM_CPU_AVX512_VNNI = 1u << 3,
     BSM_CPU_DOTPROD = 1u << 4,
     BSM_CPU_I8MM = 1u << 5,
+    BSM_CPU_AVX512_BF16 = 1u << 6,
+    BSM_CPU_AMX = 1u << 7,
+    BSM_CPU_BF16 = 1u << 8,
     BSM_CPU_ALL = 0x7fffffff
 };
 typedef enum bsm_backend {
