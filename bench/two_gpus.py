@@ -7,7 +7,10 @@
 Tokens are shared among ranks between layers (Shard(0)).  "Column" is all-gather and product with W (28672 x 8192),
 "row" product with W (8192 x 28672) and reduce-scatter in bf16, "both" one after the other; quantizing is included.  All
 rounds go through all variants in turn; a time is the median of rounds of the slowest rank's mean.  First each layer's
-result is compared with one GPU's: column-parallel bit for bit, row-parallel within the bound of its roundings."""
+result is compared with one GPU's: column-parallel bit for bit, row-parallel within the bound of its roundings.
+
+--alone 2, without torchrun, times one of two ranks on one GPU with collectives that do nothing and take no time: what a
+rank computes, and so the ratio where links cost nothing.  Results are not compared then, for there are none."""
 
 import argparse
 import functools
@@ -129,6 +132,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/two_gpus.json"))
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"), help="cpu: with gloo, to try the program")
+    parser.add_argument("--alone", type=int, default=0, help="one rank of so many, without the others")
     parser.add_argument("--tokens", default="2048,4096,8192", help="numbers of tokens, with commas between them")
     parser.add_argument("--hidden", type=int, default=8192)
     parser.add_argument("--intermediate", type=int, default=28672)
@@ -138,7 +142,13 @@ def main() -> int:
     options = parser.parse_args()
     device = torch.device("cpu")
     machine, nccl = "CPU", "gloo"
-    if options.device == "cuda":
+    if options.alone:
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+        device = torch.device(options.device)
+        machine = torch.cuda.get_device_name() if options.device == "cuda" else "CPU"
+        nccl = f"one rank of {options.alone}, collectives left out"
+        dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=options.alone)
+    elif options.device == "cuda":
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
         machine, nccl = torch.cuda.get_device_name(), "NCCL " + ".".join(map(str, torch.cuda.nccl.version()))
@@ -160,14 +170,15 @@ def main() -> int:
                 distributed.ColumnParallelLinear.from_float(up, weights, input_format=inputs, compute=compute,
                                                             overlap=overlap),
                 distributed.RowParallelLinear.from_float(down, weights, input_format=inputs, compute=compute))
-            checks[name] = compare(name, variants[name], up, down, 256 * ranks)
-            say(f"{name}: {checks[name]}", flush=True)
+            if not options.alone:
+                checks[name] = compare(name, variants[name], up, down, 256 * ranks)
+                say(f"{name}: {checks[name]}", flush=True)
         variants["bf16, by hand"] = ByHand(up.weight.chunk(ranks)[rank].contiguous(),
                                            down.weight.chunk(ranks, 1)[rank].contiguous())
         variants["bf16, DTensor"] = parallelize_module(Layers(up, down), mesh, {
             "up": ColwiseParallel(input_layouts=Shard(0)), "down": RowwiseParallel(output_layouts=Shard(0))})
         results = []
-        say(f"\n{ranks} x {machine}, PyTorch {torch.__version__}, {nccl}, {options.hidden} and {options.intermediate} "
+        say(f"\n{1 if options.alone else ranks} x {machine}, PyTorch {torch.__version__}, {nccl}, {options.hidden} and {options.intermediate} "
             "features\n")
         say("| tokens | layers | column, ms | ratio | row, ms | ratio | both, ms | ratio |")
         say("|---|---|---|---|---|---|---|---|")
@@ -196,7 +207,8 @@ def main() -> int:
             "collectives": nccl, "options": {name: str(value) for name, value in vars(options).items()},
             "checks": checks, "results": results}, indent=1) + "\n")
         best = max(result["ratio"]["both"] for result in results if result["layers"] in VARIANTS)
-        print(f"\n{options.out}; the best pair of layers is {best:.2f} times as fast as DTensor in bf16")
+        print(f"\n{options.out}; the best pair of layers is {best:.2f} times as fast as DTensor in bf16"
+              + (", without what collectives cost" if options.alone else ""))
     dist.destroy_process_group()
     return 0
 

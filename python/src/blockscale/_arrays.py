@@ -178,7 +178,8 @@ def view(x: Any, name: str) -> View:
     if own is not None:
         found: View = own()
         return found
-    if hasattr(x, "__cuda_array_interface__"):
+    # JAX's interface of CUDA arrays does not say when the numbers will be there; its DLPack orders them before ours.
+    if hasattr(x, "__cuda_array_interface__") and _library_of(x) != "jax":
         return _of_cuda_interface(x, name)
     if hasattr(x, "__dlpack__"):
         return _of_dlpack(x, name)

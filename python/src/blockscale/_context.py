@@ -82,6 +82,13 @@ def current_stream(library: str, device: int, given: int = 0) -> int:
     return given
 
 
+def settle(library: str, device: tuple[str, int], stream: int) -> None:
+    """Waits, where arrays are JAX's and lie on a GPU: JAX tells nobody its stream, and would give the memory of an
+    array that is let go to its own next work while ours still reads it."""
+    if library == "jax" and device[0] == "cuda":
+        check(lib.bsm_context_synchronize(context(device, stream)))
+
+
 def pointer_or_null(address: int) -> Any:
     """A C pointer; NULL for 0."""
     return ffi.cast("void *", address) if address else NULL

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, overload
 
-from . import _arrays
+from . import _arrays, _context
 from ._arrays import Array
 from ._errors import InvalidError, check
 from ._library import NULL, lib
@@ -77,6 +77,7 @@ def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, 
     if panels is not None:
         d.product.b_panels = pointer_of(panels, d.device)
     kernel.run(d.product, d.stream)
+    _context.settle(d.library, d.device, d.stream)
     return d.out
 
 

@@ -228,6 +228,8 @@ class Plan:
             stream = self._stream(a)
             p.stream = _cast(_void, stream)
         self._kernel.run(p, stream)
+        if self._description.library == "jax":
+            _context.settle("jax", self.device, stream)
         if changed:                      # the next run has the plan's own again
             ffi.memmove(p, self._description.product, _PRODUCT_BYTES)
             frame.keep = None

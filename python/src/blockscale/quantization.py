@@ -63,9 +63,11 @@ def real_struct(x: View, name: str, transposed: bool = False) -> Any:
 
 def _context_of(x: View) -> Any:
     """The context of an array's device and of its library's current stream."""
-    if x.device[0] == "cpu":
-        return _context.context(x.device)
-    return _context.context(x.device, _context.current_stream(x.library, x.device[1], x.stream))
+    return _context.context(x.device, _stream_of(x))
+
+
+def _stream_of(x: View) -> int:
+    return 0 if x.device[0] == "cpu" else _context.current_stream(x.library, x.device[1], x.stream)
 
 
 def _options(recipe: str | None, rounding: str, seed: int, nonfinite: str, computed: bool, saturate: bool,
@@ -178,6 +180,7 @@ def quantize(x: Array, format: str, *, layout: str = "linear", recipe: str | Non
         found = ffi.new("bsm_quantize_stats *")
         found.struct_size = ffi.sizeof("bsm_quantize_stats")
     check(lib.bsm_quantize(_context_of(of), source, options, out._c, found))
+    _context.settle(of.library, of.device, _stream_of(of))
     return (out, _stats(found)) if stats else out
 
 
@@ -223,6 +226,7 @@ def quantize_both(x: Array, format: str, column_format: str | None = None, *, la
                            'theirs is computed; name "compute", "none" or a number')
     options = _options(recipe, rounding, seed, nonfinite, computes[0], True, 0, preset, clamp, smallest_scale)
     check(lib.bsm_quantize_both(_context_of(of), source, options, made[0]._c, made[1]._c))
+    _context.settle(of.library, of.device, _stream_of(of))
     return made[0], made[1]
 
 

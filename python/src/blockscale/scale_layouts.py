@@ -60,6 +60,7 @@ def convert_scales(scales: Array, rows: int, columns: int, from_layout: str, to_
     check(lib.bsm_scales_convert_on(_context.context(of.device, stream),
                                     _scales(of, "scales", rows, columns, from_layout),
                                     _scales(to, "out", rows, columns, to_layout)))
+    _context.settle(of.library, of.device, stream)
     return out
 
 
