@@ -142,8 +142,8 @@ bench:
 test-arm: kernels := OFF
 test-arm:
 	@scripts/need cmake aarch64-linux-gnu-gcc qemu-aarch64-static
-	@$(call build,arm,--target test_microkernels test_prepacked test_ties)
-	@for test in panels prepacked ties; do $(QEMU_ARM) build/arm/tests/test_$$test || exit 1; done
+	@$(call build,arm,--target test_units test_microkernels test_prepacked test_ties)
+	@for test in units microkernels prepacked ties; do $(QEMU_ARM) build/arm/tests/test_$$test || exit 1; done
 
 # On this machine's GPUs.  What cannot run says why, and counts as skipped.
 test-gpu:
