@@ -8,12 +8,13 @@
  *                                                     after it and halves N
  *     D[i,j] = t rounded once to D's type, or to codes and scales in blocks along N
  *
- * Every product of decoded operands is exact; sums are fp32.  Their order on the CPU depends on K and the pair of
- * formats alone.  Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into
- * blocks of min(blockA, blockB), each block sums exactly, and blocks are added in ascending order, one fused
- * multiply-add each: S = fma(block sum, combined scale, S).  For every other pair S is a chain of fp32 sums: k ascends,
+ * Every product of decoded operands is exact; sums are fp32.  Their order on the CPU depends on K, the pair of formats
+ * and the CPU's matrix unit alone.  Without one, or where BSM_ORDER_PORTABLE asks for it, it is the portable order.
+ * Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into blocks of
+ * min(blockA, blockB), each block sums exactly, and blocks are added in ascending order, one fused multiply-add each:
+ * S = fma(block sum, combined scale, S).  For every other pair S is a chain of fp32 sums: k ascends,
  * S = fma(a sA, b sB, S).  Both are defined on the exact scaled values, also where these leave fp32's range; S itself
- * is fp32, subnormals included.
+ * is fp32, subnormals included.  The orders of matrix units: with enum bsm_order, below.
  * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0.
  * All this is so unless `compute` or `order` names something else. */
 #ifndef BLOCKSCALE_MATMUL_H
@@ -74,10 +75,18 @@ typedef enum bsm_compute {
 
 /* In which order the products of an element of S are added. */
 typedef enum bsm_order {
-    BSM_ORDER_K,                         /* one order for every M and N, as the top of this file says */
+    BSM_ORDER_K,                         /* one order for every M and N, that of the machine for the pair: below */
     BSM_ORDER_ANY,                       /* whichever is faster: bits might depend on M, N and the GPU */
+    BSM_ORDER_PORTABLE,                  /* the portable order, the same bits on every machine: top of this file */
     BSM_ORDER_COUNT
 } bsm_order;
+
+/* BSM_ORDER_K means the order of sums that the machine's kernels have for the pair of formats.  It depends on that pair
+ * and on the CPU features that the context may use (context.h), or on the GPU, and on nothing else: every kernel that
+ * may be chosen, for one row of A or for thousands, has its bits.  bsm_plan_describe says which order it is.
+ * BSM_ORDER_PORTABLE means one order for every machine, at the speed of vector units: for results that machines of
+ * several kinds must agree on.  Kernels of other orders are not taken for it, forced ones neither.  On a GPU a thread
+ * computes an element. */
 
 /* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  No kernel of this
  * version uses it: all have the bits of BSM_ORDER_K.  One that did would give the same bits each time for the same
@@ -118,7 +127,7 @@ typedef enum bsm_per {
  *            multiples of 32 (of 64 where an operand is NVFP4 in GGUF's blocks).  Groups of other sizes are filled up
  *            with columns of zeros in A and B before these are quantized.  B is read as it is stored.
  *   compute  EXACT, or the permission FAST.
- *   order    K, or the permission ANY.
+ *   order    K, the permission ANY, or PORTABLE.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU
  *            contexts: NULL.
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B (prepacked weights), aligned to 64 bytes: read in its place
@@ -230,7 +239,7 @@ BSM_API size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
 /* The name of kernel number `index` of this build, whether or not this machine can run it; NULL behind the last. */
 BSM_API const char *bsm_kernel_name(int index);
 /* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT and
- * BSM_ORDER_K. */
+ * BSM_ORDER_K.  Forced, it computes in its own order, which may not be that of the kernel that would be chosen. */
 BSM_API bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);
 /* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and
  * measurements.  What the kernel cannot serve then fails with BSM_EUNSUPPORTED, and the sentence names the rule that it
@@ -252,7 +261,7 @@ BSM_API const char *bsm_activation_name(int activation);
 BSM_API int bsm_activation_from_name(const char *name);  /* -1 when not known */
 BSM_API const char *bsm_compute_name(int compute);       /* "exact", "fast"; NULL for numbers not listed */
 BSM_API int bsm_compute_from_name(const char *name);     /* -1 when not known */
-BSM_API const char *bsm_order_name(int order);           /* "k", "any"; NULL for numbers not listed */
+BSM_API const char *bsm_order_name(int order);           /* "k", "any", "portable"; NULL: not listed */
 BSM_API int bsm_order_from_name(const char *name);       /* -1 when not known */
 
 #ifdef __cplusplus

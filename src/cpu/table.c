@@ -42,14 +42,25 @@ static bool is_by_e2m3(bsm_format a, bsm_format b)
 }
 #endif
 
-#define EXACT_BLOCKS "exact sums of min(blockA, blockB) products, ascending, one fused multiply-add each"
-#define FP32_CHAINS "k ascending, one fused multiply-add each"
-#define BLOCK_PAIR sums_exact_blocks, EXACT_BLOCKS
-#define CHAIN_PAIR sums_fp32_chains, FP32_CHAINS
-#define CODE_PAIR sums_fp32_chains_of_codes, FP32_CHAINS
-#define FP4_PAIR is_fp4, EXACT_BLOCKS
-#define INT8_PAIR is_by_int8, EXACT_BLOCKS
-#define E2M3_PAIR is_by_e2m3, EXACT_BLOCKS
+const char *bsmi_family_order(enum bsmi_family family)
+{
+    static const char *const orders[BSMI_FAMILY_COUNT] = {
+        [BSMI_FAMILY_EXACT_BLOCKS] =
+            "exact sums of min(blockA, blockB) products, ascending, one fused multiply-add each",
+        [BSMI_FAMILY_FP32_CHAINS] = "k ascending, one fused multiply-add each",
+        [BSMI_FAMILY_AMX_BF16] = "AMX's, even and odd k of 32 columns of K in chains of their own",
+        [BSMI_FAMILY_AVX512_BF16] = "AVX512_BF16's, pairs of k ascending",
+        [BSMI_FAMILY_ARM_BF16] = "Arm's BFMMLA, four k at a time",
+    };
+    return orders[family];
+}
+
+#define BLOCK_PAIR sums_exact_blocks, BSMI_FAMILY_EXACT_BLOCKS
+#define CHAIN_PAIR sums_fp32_chains, BSMI_FAMILY_FP32_CHAINS
+#define CODE_PAIR sums_fp32_chains_of_codes, BSMI_FAMILY_FP32_CHAINS
+#define FP4_PAIR is_fp4, BSMI_FAMILY_EXACT_BLOCKS
+#define INT8_PAIR is_by_int8, BSMI_FAMILY_EXACT_BLOCKS
+#define E2M3_PAIR is_by_e2m3, BSMI_FAMILY_EXACT_BLOCKS
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
@@ -61,7 +72,7 @@ static bool is_by_e2m3(bsm_format a, bsm_format b)
 
 /* Best first; the last rows serve every pair on every CPU.
  *    name                           needs    pairs       register  tile at     rows
- *                                            and order             most           how */
+ *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
     { "fp4_few_rows_avx2",           AVX2,   FP4_PAIR,    4, 32,    4, 1024,  4, MICROKERNEL(bsmi_fp4_few_rows_avx2) },

@@ -12,11 +12,27 @@
 struct bsmi_tile;
 struct bsmi_microkernel;
 
+/* Kernels of a family give the same bits for a pair of formats: docs/guide/numerics.md has the order of sums of each.
+ * The first two are the portable order, which every CPU has. */
+enum bsmi_family {
+    BSMI_FAMILY_EXACT_BLOCKS,
+    BSMI_FAMILY_FP32_CHAINS,
+    BSMI_FAMILY_AMX_BF16,
+    BSMI_FAMILY_AVX512_BF16,
+    BSMI_FAMILY_ARM_BF16,
+    BSMI_FAMILY_COUNT
+};
+
+static inline bool bsmi_family_is_portable(enum bsmi_family family) { return family <= BSMI_FAMILY_FP32_CHAINS; }
+
+/* Its order of sums, for a person. */
+const char *bsmi_family_order(enum bsmi_family family);
+
 struct bsmi_kernel {
     const char *name;
     uint32_t needs;                       /* BSM_CPU_ bits */
     bool (*serves)(bsm_format a, bsm_format b);
-    const char *order;                    /* of the sums, for a person */
+    enum bsmi_family family;
     int register_rows, register_columns;  /* what one inner loop computes; tiles are best made of whole ones */
     int64_t tile_rows, tile_columns;      /* of a tile at most; columns a multiple of 128 */
     int64_t most_rows;                    /* of the product that the kernel is meant for; 0: any */
@@ -26,7 +42,8 @@ struct bsmi_kernel {
     void (*sum)(const struct bsmi_tile *tile, void *scratch);
 };
 
-/* The table, and how many rows it has. */
+/* The table, and how many rows it has.  The first row that a CPU runs and that serves a pair decides which family the
+ * pair has there, whatever M is: so rows of matrix units stand above those of the portable order. */
 extern const struct bsmi_kernel bsmi_kernels[];
 extern const int bsmi_kernel_count;
 

@@ -5,7 +5,7 @@
 
 static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_t bytes)
 {
-    if (c->lowering == NULL) snprintf(text, bytes, "as on the CPU");
+    if (c->lowering == NULL) snprintf(text, bytes, "the portable one");
     else if (c->int8_fallback >= 0)
         snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, "
                               "else tensor cores along K in fp32");

@@ -77,9 +77,13 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
     return chosen;
 }
 
-/* Number of the GEMM instance, or -1. */
+/* Number of the GEMM instance, or -1: none has the portable order. */
 static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const char **reason)
 {
+    if (p->order == BSM_ORDER_PORTABLE) {
+        *reason = "BSM_ORDER_PORTABLE";
+        return -1;
+    }
     if (!bsmi_cuda_tensor_serves(p)) {
         *reason = p->k == 0 ? "K is 0: nothing to multiply" : "sizes that 32-bit coordinates cannot tell";
         return -1;
@@ -121,6 +125,7 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
     const char *rule = NULL;
     if (gpu->gemms[gemm] == NULL || (bsmi_gemm_reads_prepacked(g) && gpu->kernels[BSMI_KERNEL_PREPACK] == NULL))
         return "this build has it not for this GPU";
+    if (p->order == BSM_ORDER_PORTABLE) return "product->order is BSM_ORDER_PORTABLE, and its order is another one";
     if (!bsmi_cuda_tensor_serves(p)) return "K is 0 or a size beyond 32 bits";
     if (g->operands == BSMI_OPERANDS_FP8 && p->compute != BSM_COMPUTE_FAST)
         return "it rounds operands, and product->compute is not BSM_COMPUTE_FAST";

@@ -25,6 +25,11 @@ static bool runs_here(const bsm_context *context, const struct bsmi_kernel *kern
     return (kernel->needs & ~context->cpu_features) == 0;
 }
 
+static bool has_order(const struct bsmi_kernel *kernel, const struct bsmi_product *p)
+{
+    return p->order != BSM_ORDER_PORTABLE || bsmi_family_is_portable(kernel->family);
+}
+
 /* Kernels of the CPU come first, then those of GPUs. */
 const char *bsm_kernel_name(int index)
 {
@@ -72,18 +77,25 @@ static bsm_status choose_forced(const bsm_context *context, const struct bsmi_pr
     if (!(*kernel)->serves(p->a.format, p->b.format))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", (*kernel)->name,
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
+    if (!has_order(*kernel, p))
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "kernel %s was forced, but product->order is BSM_ORDER_PORTABLE, and its order is another one",
+                         (*kernel)->name);
     return BSM_OK;
 }
 
-/* The table is sorted best first. */
+/* The table is sorted best first.  Its first row for the pair decides the family, whatever M is: others have other
+ * bits. */
 static bsm_status choose_kernel(const bsm_context *context, const struct bsmi_product *p,
                                 const struct bsmi_kernel **kernel)
 {
     if (context->forced_kernel >= 0) return choose_forced(context, p, kernel);
+    const struct bsmi_kernel *first = NULL;
     for (int i = 0; i < bsmi_kernel_count; i++) {
-        *kernel = &bsmi_kernels[i];
-        const bool meant = (*kernel)->most_rows == 0 || p->m <= (*kernel)->most_rows;
-        if (meant && runs_here(context, *kernel) && (*kernel)->serves(p->a.format, p->b.format)) return BSM_OK;
+        const struct bsmi_kernel *k = *kernel = &bsmi_kernels[i];
+        if (!runs_here(context, k) || !k->serves(p->a.format, p->b.format) || !has_order(k, p)) continue;
+        if (first == NULL) first = k;
+        if (k->family == first->family && (k->most_rows == 0 || p->m <= k->most_rows)) return BSM_OK;
     }
     return bsmi_fail(BSM_EUNSUPPORTED, "no kernel serves %s times %s", bsm_format_get((int)p->a.format)->name,
                      bsm_format_get((int)p->b.format)->name);
@@ -267,7 +279,8 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
     const struct bsmi_product *p = &plan->product;
     const int length =
         snprintf(text, bytes, "cpu, kernel %s, tiles of %lld x %lld, threads %d, order: %s; chosen for %s x %s: %s",
-                 c->kernel->name, (long long)c->tile_rows, (long long)c->tile_columns, c->threads, c->kernel->order,
+                 c->kernel->name, (long long)c->tile_rows, (long long)c->tile_columns, c->threads,
+                 bsmi_family_order(c->kernel->family),
                  bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name, reason(plan));
     return length < 0 ? 0 : (size_t)length;
 }

@@ -318,6 +318,7 @@ typedef enum bsm_compute {
 typedef enum bsm_order {
     BSM_ORDER_K,
     BSM_ORDER_ANY,
+    BSM_ORDER_PORTABLE,
     BSM_ORDER_COUNT
 } bsm_order;
 typedef enum bsm_per {

@@ -46,7 +46,8 @@ def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, 
                 with a block: but for the last one their columns are multiples of 32.
     amax        fp32 array of one element, which receives the largest magnitude of the result before it is rounded.
     compute     "exact": every product of operands is exact, sums are fp32; "fast" permits operands to be rounded.
-    order       "k": one order of sums for any M and N; "any" permits others.
+    order       "k": one order of sums for any M and N, that of the machine; "any" permits others; "portable": the same
+                bits on every machine.
     panels      prepacked b: pack(), Plan.pack().
     plan        what plan() made for these shapes: then only addresses are looked at, and all options but alpha, c,
                 beta, bias, groups, group_columns, amax and panels are the plan's.

@@ -15,7 +15,8 @@ static const struct { const char *description, *in_short; } plans[] = {
       "cuda_wgmma_128x256_2x1, tiles of 128 x 256: the least time" },
     { "cuda, kernel cuda_x, tiles of 16 x 64, order: any; chosen because: forced; with prepacked B: cuda_y",
       "cuda_x, tiles of 16 x 64: forced" },
-    { "cuda, kernel cuda_simt, an element a thread, order: as on the CPU; chosen because: K is 0: nothing to multiply",
+    { "cuda, kernel cuda_simt, an element a thread, order: the portable one; chosen because: K is 0: nothing to "
+      "multiply",
       "cuda_simt: K is 0: nothing to multiply" },
     { "cpu, kernel only", "only" },
     { "", "" },

@@ -1,5 +1,6 @@
 /* BSM_ORDER_ANY changes nothing: the bits and the plan of BSM_ORDER_K; whole numbers, which every order sums exactly,
- * against the CPU byte for byte; and weights that the kernel in front writes. */
+ * against the CPU byte for byte; and weights that the kernel in front writes.  BSM_ORDER_PORTABLE has the bits of the
+ * CPU. */
 #include "cuda/harness/gpu.h"
 
 #include <math.h>
@@ -113,6 +114,56 @@ static void same_bits_as_in_the_order_of_k(struct test *t)
     contexts_close(&c);
 }
 
+static void portable_order_has_the_bits_of_the_cpu(struct test *t)
+{
+    enum { M = 5, N = 20, K = 288 };
+    static const bsm_format pairs[][2] = { { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 },
+                                           { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_FORMAT_FP16 } };
+    static float gpu[M * N], cpu[M * N];
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    for (int i = 0; i < 4; i++) {
+        struct operand a = nibble_operand(pairs[i][0], M, K, 0, BSM_LAYOUT_LINEAR),
+                       b = nibble_operand(pairs[i][1], N, K, 0, BSM_LAYOUT_LINEAR);
+        const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N,
+                               .data = cpu };
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d,
+                                  .order = BSM_ORDER_PORTABLE };
+        operand_fill(t, &a, false), operand_fill(t, &b, false);
+        multiply(t, &c, &a, &b, BSM_ORDER_PORTABLE, gpu);
+        CHECK(t, bsm_multiply(c.cpu, &call) == BSM_OK);
+        if (memcmp(gpu, cpu, sizeof cpu) != 0)
+            FAIL(t, "%s x %s: BSM_ORDER_PORTABLE has other bits than the CPU", bsm_format_get((int)pairs[i][0])->name,
+                 bsm_format_get((int)pairs[i][1])->name);
+        operand_free(&a), operand_free(&b);
+    }
+    contexts_close(&c);
+}
+
+/* Kernels of tensor cores have other orders: forced, they are refused by name. */
+static void portable_order_refuses_forced_kernels(struct test *t)
+{
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 5, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 20, 64, 0, BSM_LAYOUT_LINEAR),
+                   d = nibble_operand(BSM_FORMAT_FP32, 5, 20, 0, BSM_LAYOUT_LINEAR);
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m,
+                              .order = BSM_ORDER_PORTABLE };
+    CHECK(t, bsm_supported(c.gpu, &call) == BSM_OK);
+    for (int i = 0; bsm_kernel_name(i) != NULL; i++) {
+        if (!bsm_kernel_serves(c.gpu, i, a.m.format, b.m.format)) continue;
+        CHECK(t, bsm_context_force_kernel(c.gpu, i) == BSM_OK);
+        const bsm_status status = bsm_supported(c.gpu, &call);
+        const bool simt = strcmp(bsm_kernel_name(i), "cuda_simt") == 0;
+        if (status != (simt ? BSM_OK : BSM_EUNSUPPORTED)
+            || (!simt && strstr(bsm_last_error(), "BSM_ORDER_PORTABLE") == NULL))
+            FAIL(t, "%s: status %d, \"%s\"", bsm_kernel_name(i), (int)status, bsm_last_error());
+    }
+    operand_free(&a), operand_free(&b), operand_free(&d);
+    contexts_close(&c);
+}
+
 /* The header's; what is left out is a chain of K roundings instead, and an exponent is put back with one more. */
 static double bound_of(double magnitude, int64_t k, enum scales scales)
 {
@@ -169,7 +220,7 @@ static void weights_written_just_before(struct test *t)
                                      .data = to_device(t, &c, numbers, sizeof numbers),
                                      .row_stride = K,
                                      .column_stride = 1 };
-    for (int order = 0; order < BSM_ORDER_COUNT; order++) {
+    for (int order = BSM_ORDER_K; order <= BSM_ORDER_ANY; order++) {
         const int kernel = kernel_number(c.gpu, "cuda_wgmma_mxfp4_16x64_1x1_interleaved", BSM_FORMAT_BF16, codes);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out,
                                   .order = (bsm_order)order };
@@ -216,6 +267,8 @@ static void same_plan_as_in_the_order_of_k(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(same_bits_as_in_the_order_of_k),
-                                              TEST(weights_written_just_before), TEST(same_plan_as_in_the_order_of_k) };
+                                              TEST(weights_written_just_before), TEST(same_plan_as_in_the_order_of_k),
+                                              TEST(portable_order_has_the_bits_of_the_cpu),
+                                              TEST(portable_order_refuses_forced_kernels) };
     return TEST_MAIN(argc, argv, cases);
 }

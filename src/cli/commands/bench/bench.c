@@ -93,7 +93,7 @@ static int prepare(struct workload *w, const struct bench_report *report)
     if (status != BSM_OK) return cli_library_failed(cli, "quantize", status);
     w->d_matrix = fp32_rows(w->m, w->n, w->d, w->n);
     w->product = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a.matrix, .b = &w->b.matrix,
-                                .d = &w->d_matrix };
+                                .d = &w->d_matrix, .order = report->order };
     w->fp32 = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a_fp32.matrix, .b = &w->b_fp32.matrix,
                              .d = &w->d_matrix };
     return CLI_DONE;
@@ -194,7 +194,8 @@ static int explain_on_cpu(struct cli *cli, const struct settings *s, int64_t k)
     if (code != CLI_DONE) return code;
     float *d = cli_memory(cli, s->m, s->n * (int64_t)sizeof *d);
     const bsm_matrix d_matrix = fp32_rows(s->m, s->n, d, s->n);
-    const bsm_matmul product = { .struct_size = sizeof product, .a = &a.matrix, .b = &b.matrix, .d = &d_matrix };
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &a.matrix, .b = &b.matrix, .d = &d_matrix,
+                                 .order = s->order };
     describe_plan(cli, &product, text, sizeof text);
     printf("K = %lld\n", (long long)k);
     plan_print("  plan     ", text[0] != '\0' ? text : bsm_last_error(), true);
@@ -215,14 +216,14 @@ static int run(struct cli *cli, const void *given)
     if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
     if (s->compute != BSM_COMPUTE_EXACT)
         return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU computes exactly");
-    if (s->order != BSM_ORDER_K)
-        return cli_wrong_usage(cli, "--order is for --device cuda: the CPU has one order of sums");
+    if (s->order == BSM_ORDER_ANY)
+        return cli_wrong_usage(cli, "--order any is for --device cuda: on the CPU it changes nothing");
     FILE *plot = NULL;
     /* before a long measurement */
     if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;
 
     struct bench_report report = { .a = a_format(s), .b = b_format(s), .m = s->m, .n = s->n,
-                                   .rounds = s->rounds, .verbose = s->verbose,
+                                   .order = s->order, .rounds = s->rounds, .verbose = s->verbose,
                                    .threads = bsm_context_threads(cli->context),
                                    .count = (int)((range.last - range.first) / range.step + 1) };
     machine_processor(report.machine, sizeof report.machine);
@@ -249,7 +250,8 @@ static const struct cli_option options[] = {
       CLI_DEVICE(struct settings, device) },
     { "--compute", 0, "HOW", "on a GPU: exact, or fast, which may requantize MXFP8 and MXFP6 to FP8",
       CLI_COMPUTE(struct settings, compute) },
-    { "--order", 0, "HOW", "of sums, on a GPU: k, the same for every M and N, or any, which permits split-K",
+    { "--order", 0, "HOW",
+      "of sums: k, the same for every M and N; any, which permits others on a GPU; portable, the same on every machine",
       CLI_ORDER(struct settings, order) },
     { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing",
       CLI_FLAG(struct settings, explain) },

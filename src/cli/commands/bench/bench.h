@@ -18,6 +18,7 @@ struct bench_point {
 struct bench_report {
     bsm_format a, b;
     int64_t m, n, rounds;
+    bsm_order order;
     int threads;
     char machine[128];
     bool has_peer, verbose;

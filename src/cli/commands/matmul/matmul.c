@@ -58,7 +58,8 @@ static const struct cli_option options[] = {
       "exact, or fast: Hopper may requantize MXFP8 and MXFP6 to FP8 with one power of two a row; then the product is "
       "not compared with the exact one",
       CLI_COMPUTE(struct matmul_settings, compute) },
-    { "--order", 0, "HOW", "of sums: k, the same for every M and N, or any, which permits split-K on a GPU",
+    { "--order", 0, "HOW",
+      "of sums: k, the same for every M and N; any, which permits others; or portable, the same on every machine",
       CLI_ORDER(struct matmul_settings, order) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
