@@ -21,7 +21,8 @@
 #   make sweep       the quantizers over all 2^32 numbers: many minutes
 #   make instructions  the table of instructions in cudasim/docs, from the rows and what hardware gave
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
-#   make bench       speed of the products on this machine's CPU beside BLAS: a table, build/bench-cpu.json and build/bench-cpu.svg
+#   make bench       speed of the products on this machine's CPU beside BLAS: a table, build/bench-cpu.json and build/bench-cpu.svg;
+#                    beside oneDNN (PyTorch) and llama.cpp: build/bench-peers.* (BENCH, PEERS: options of each, such as PEERS=--quick)
 #   make test-arm    the kernels for Arm, built by aarch64-linux-gnu-gcc, on qemu
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
@@ -135,9 +136,11 @@ sweep:
 bench: kernels := OFF
 bench:
 	@scripts/need $(tools) openblas
-	@$(call build,release,--target bench_cpu)
+	@$(call build,release,--target bench_cpu bench_read blockscale)
 	@build/release/bin/bench_cpu $(BENCH) --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" \
 	    --json build/bench-cpu.json --svg build/bench-cpu.svg
+	@bench/cpu/peers/run $(PEERS) --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" \
+	    --json build/bench-peers.json --svg build/bench-peers.svg
 
 test-arm: kernels := OFF
 test-arm:

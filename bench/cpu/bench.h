@@ -56,6 +56,10 @@ double paired_ratio(const double *peer, const double *ours, int rounds);       /
 /* bandwidth.c: reads `bytes`, a multiple of 1024, and returns something that depends on all of them. */
 uint64_t read_all(const void *memory, size_t bytes);
 
+/* read_threads.c, in a library of its own: seconds of reading `bytes`, a multiple of 1024 times `threads` (at most
+ * 256), from when the first thread began until the last one was through; 0 where threads cannot be made. */
+double read_seconds(const void *memory, size_t bytes, int threads);
+
 /* report.c, picture.c */
 double row_ratio(const struct row *row);                 /* best over best */
 void row_names(const struct row *row, char *what, char *shape, size_t bytes);
