@@ -1,8 +1,8 @@
 /* The emulated units against this machine's, bit for bit. */
 #include "dot_products.h"
+#include "emulated_tiles.h"
 #include "float_steps.h"
 #include "test.h"
-#include "tiles.h"
 
 #include "core/core.h"
 
@@ -123,7 +123,7 @@ static void dot_products_of_bf16(struct test *t)
 
 /* Tiles ------------------------------------------------------------------------------------------------------------ */
 
-enum { SUMS, A, B };                                      /* tiles 0, 1, 2: gcc wants digits for an instruction */
+enum { SUMS, A, B };
 struct shapes { int rows, columns, words; };              /* of the sums; of a row of A, which are rows of B */
 struct memory { uint8_t bytes[3][16][64]; };
 
@@ -135,21 +135,29 @@ static void configure(uint8_t bytes[64], const struct shapes *s)
     for (int i = 0; i < 3; i++) bytes[48 + i] = (uint8_t)rows[i], bytes[16 + 2 * i] = (uint8_t)row_bytes[i];
 }
 
+/* Tiles 0, 1 and 2.  By assembler: gcc 12's intrinsics tell it of 8 of the 64 bytes that ldtilecfg reads. */
 #define TILES __attribute__((target("amx-tile,amx-bf16,amx-int8")))
+#define LOAD(tile, from) __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile : : "r"(from), "r"(64L) : "memory")
+TILES static void load_configuration(const uint8_t bytes[64])
+{
+    __asm__ volatile("ldtilecfg %0" : : "m"(*(const uint8_t(*)[64])bytes));
+}
+TILES static void multiply_bf16(void) { __asm__ volatile("tdpbf16ps %tmm2, %tmm1, %tmm0"); }
+TILES static void release(void) { __asm__ volatile("tilerelease"); }
 
 /* Loads the three tiles, multiplies and writes all of the sums' tile, what lies behind its rows and columns too. */
 TILES static void multiply_on_hardware(const struct shapes *s, bool integers, struct memory *m)
 {
     uint8_t bytes[64];
     configure(bytes, s);
-    _tile_loadconfig(bytes);
-    _tile_loadd(0, m->bytes[SUMS], 64);
-    _tile_loadd(1, m->bytes[A], 64);
-    _tile_loadd(2, m->bytes[B], 64);
-    if (integers) _tile_dpbssd(0, 1, 2);
-    else _tile_dpbf16ps(0, 1, 2);
-    _tile_stored(0, m->bytes[SUMS], 64);
-    _tile_release();
+    load_configuration(bytes);
+    LOAD(0, m->bytes[SUMS]);
+    LOAD(1, m->bytes[A]);
+    LOAD(2, m->bytes[B]);
+    if (integers) __asm__ volatile("tdpbssd %tmm2, %tmm1, %tmm0");
+    else multiply_bf16();
+    __asm__ volatile("tilestored %%tmm0, (%0,%1,1)" : : "r"(m->bytes[SUMS]), "r"(64L) : "memory");
+    release();
 }
 
 static void multiply_emulated(const struct shapes *s, bool integers, struct memory *m)
@@ -302,12 +310,12 @@ TILES static void misuse_hardware(int i)
 {
     uint8_t bytes[64];
     make_refused(bytes, i);
-    _tile_loadconfig(bytes);
-    if (refused[i].use == ZERO_AN_ABSENT_TILE) _tile_zero(5);
-    if (refused[i].use == MULTIPLY) _tile_dpbf16ps(0, 1, 2);
+    load_configuration(bytes);
+    if (refused[i].use == ZERO_AN_ABSENT_TILE) __asm__ volatile("tilezero %tmm5");
+    if (refused[i].use == MULTIPLY) multiply_bf16();
     if (refused[i].use != USE_RELEASED) return;
-    _tile_release();
-    _tile_zero(0);
+    release();
+    __asm__ volatile("tilezero %tmm0");
 }
 
 /* Runs it in a child, which the signal must end; what the child wrote to stderr. */

@@ -1,5 +1,5 @@
 /* AMX in plain C. */
-#include "tiles.h"
+#include "emulated_tiles.h"
 
 #include "float_steps.h"
 
