@@ -224,8 +224,8 @@ static void add_stretch(const struct bsmi_microkernel *micro, const struct bsmi_
 static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length,
                      void *scratch)
 {
-    const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
-    const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
+    const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length, NULL };
+    const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length, NULL };
     if (micro->fits(&a, &b)) {
         add_stretch(micro, tile, &a, &b, scratch);
     } else if (length <= micro->chunk) {

@@ -129,7 +129,8 @@ void bsmi_pack_scaled(const struct bsmi_part *part, int width, float *panels)
     for (int64_t first = 0; first < part->count; first += width) {
         float scales[BSMI_CHUNK_BLOCKS * MOST_WIDTH];
         const struct bsmi_part rows = { part->operand, part->batch, part->first + first,
-                                        BSMI_MIN(width, part->count - first), part->split, part->k, part->length };
+                                        BSMI_MIN(width, part->count - first), part->split, part->k, part->length,
+                                        NULL };
         bsmi_pack_scales(&rows, block, width, scales);
         BY_WIDTH(width, scale_panel, scales, block, part->length, panels + first * part->length)
     }

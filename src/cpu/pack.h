@@ -15,6 +15,7 @@ enum {
 struct bsmi_part {
     struct bsmi_operand operand;
     int64_t batch, first, count, split, k, length;
+    const int16_t *exponents;             /* of its rows (row_exponents.h), for panels of bf16; NULL: 0 */
 };
 
 /* Exponents of the scales of a part: every finite nonzero scale is an integer below 2^8 times a power of two, at least

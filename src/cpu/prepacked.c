@@ -65,7 +65,7 @@ static void pack_strip(void *argument, int64_t index, int worker)
     (void)worker;
     for (int64_t k = 0; k < p->k; k += micro->chunk) {
         const struct bsmi_part part = { packing->b, batch, first, BSMI_MIN(micro->columns, p->n - first), split_of(p),
-                                        k, BSMI_MIN(micro->chunk, p->k - k) };
+                                        k, BSMI_MIN(micro->chunk, p->k - k), NULL };
         micro->pack_b(&part, bsmi_exact_block_length(&p->a, &p->b), to + bsmi_panel_offset(micro, p->k, first, k));
     }
 }

@@ -281,12 +281,12 @@ static void clear_sums(const struct bsmi_tile *tile)
 
 static struct bsmi_part part_a(const struct bsmi_tile *tile, int64_t k, int64_t length)
 {
-    return (struct bsmi_part){ tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
+    return (struct bsmi_part){ tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length, NULL };
 }
 
 static struct bsmi_part part_b(const struct bsmi_tile *tile, int64_t k, int64_t length)
 {
-    return (struct bsmi_part){ tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
+    return (struct bsmi_part){ tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length, NULL };
 }
 
 static void add_fp32_chains_wide(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)

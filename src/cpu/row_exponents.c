@@ -1,0 +1,112 @@
+#include "row_exponents.h"
+
+#include "core/core.h"
+#include "matrix/rows.h"
+
+enum { LEAST_EXPONENT = -40, MOST_EXPONENT = 40, NAN_SCALE = 255, BIAS = 127, CODES_AT_ONCE = 256 };
+
+/* Exponents of the smallest nonzero and of the largest magnitude of an element. */
+static const struct { int8_t least, most; } element_ranges[BSM_ELEMENT_COUNT] = {
+    [BSM_E4M3] = { -9, 8 },  [BSM_E5M2] = { -16, 15 }, [BSM_E3M2] = { -4, 4 },
+    [BSM_E2M3] = { -3, 2 },  [BSM_E2M1] = { -1, 2 },   [BSM_INT8] = { -6, 1 },       /* -2 is a code */
+};
+
+/* A scale code is outside if its block may have numbers outside: least .. least + span are not, nor is NaN. */
+struct bounds { uint8_t least, span; };
+
+static struct bounds bounds_of(bsm_element element)
+{
+    const int least = BIAS + LEAST_EXPONENT - element_ranges[element].least,
+              most = BIAS + MOST_EXPONENT - element_ranges[element].most;
+    return (struct bounds){ (uint8_t)least, (uint8_t)(most - least) };
+}
+
+static bool is_outside(struct bounds bounds, uint8_t code)
+{
+    return code != NAN_SCALE && (uint8_t)(code - bounds.least) > bounds.span;
+}
+
+/* One byte a code, without a branch: this loop is a vector's. */
+static bool any_outside(struct bounds bounds, const uint8_t *codes, int64_t count)
+{
+    uint8_t any = 0;
+    for (int64_t s = 0; s < count; s++) {
+        const uint8_t above = (uint8_t)(codes[s] - bounds.least) > bounds.span, finite = codes[s] != NAN_SCALE;
+        any |= above & finite;
+    }
+    return any != 0;
+}
+
+static bool block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k)
+{
+    uint8_t codes[32], any = 0;
+    const int64_t first = s * m->block, count = BSMI_MIN(m->block, k - first);
+    bsmi_row_codes(m, batch, row, first, count, codes);
+    for (int64_t i = 0; i < count; i++) any |= codes[i];
+    return (m->element == BSM_INT8 ? any : any & ((1 << (m->bits - 1)) - 1)) == 0;
+}
+
+/* A scale of a block that is not all zeros, outside the bounds: such rows are seldom. */
+static bool leaves_bounds(const struct bsmi_matrix *m, struct bounds bounds, int64_t batch, int64_t row, int64_t s,
+                          int64_t k)
+{
+    uint8_t code;
+    bsmi_row_scales(m, batch, row, s, 1, &code);
+    return is_outside(bounds, code) && !block_is_zero(m, batch, row, s, k);
+}
+
+/* The middle of the range of a row that leaves the bounds. */
+static int16_t exponent_of_range(const struct bsmi_matrix *m, bool beside_bf16, int64_t batch, int64_t row, int64_t k)
+{
+    int least = NAN_SCALE, most = 0;
+    if (beside_bf16) return BSMI_FALLBACK_ROW;
+    for (int64_t s = 0; s * m->block < k; s++) {
+        uint8_t code;
+        bsmi_row_scales(m, batch, row, s, 1, &code);
+        if (code == NAN_SCALE || (code >= least && code <= most) || block_is_zero(m, batch, row, s, k)) continue;
+        least = BSMI_MIN(least, code), most = BSMI_MAX(most, code);
+    }
+    least += element_ranges[m->element].least - BIAS, most += element_ranges[m->element].most - BIAS;
+    if (most - least > MOST_EXPONENT - LEAST_EXPONENT) return BSMI_FALLBACK_ROW;
+    return (int16_t)((least + most + 512) / 2 - 256);                /* rounded down */
+}
+
+static int16_t exponent_of_row(const struct bsmi_matrix *m, bool beside_bf16, int64_t batch, int64_t row, int64_t k)
+{
+    const struct bounds bounds = bounds_of(m->element);
+    const int64_t count = bsmi_ceil_div(k, m->block);
+    const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR;
+    uint8_t copies[CODES_AT_ONCE];
+    for (int64_t s = 0, some; s < count; s += some) {
+        some = BSMI_MIN(count - s, CODES_AT_ONCE);
+        if (!linear) bsmi_row_scales(m, batch, row, s, some, copies);
+        if (!any_outside(bounds, linear ? bsmi_scale_pointer(m, batch, row, s) : copies, some)) continue;
+        for (int64_t i = s; i < s + some; i++)
+            if (leaves_bounds(m, bounds, batch, row, i, k)) return exponent_of_range(m, beside_bf16, batch, row, k);
+    }
+    return 0;
+}
+
+/* Subnormal numbers of bf16: the field of the exponent is 0, the rest is not. */
+static bool any_subnormal(const uint16_t *codes, int64_t count)
+{
+    uint16_t any = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint16_t below_least = (uint16_t)((codes[i] & 0x7fff) - 1);
+        any |= below_least < 0x7f;
+    }
+    return any != 0;
+}
+
+void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, int64_t batch, int64_t first,
+                        int64_t count, int64_t split, int64_t k, int16_t *exponents)
+{
+    const struct bsmi_matrix *m = operand->matrix;
+    for (int64_t r = 0; r < count; r++) {
+        const int64_t row = bsmi_source_column(first + r, split);
+        exponents[r] = 0;
+        if (m->scale == BSM_E8M0) exponents[r] = exponent_of_row(m, beside_bf16, batch, row, k);
+        else if (m->element == BSM_BF16 && any_subnormal((const uint16_t *)(const void *)bsmi_row(m, batch, row), k))
+            exponents[r] = BSMI_FALLBACK_ROW;
+    }
+}
