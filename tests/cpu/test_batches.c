@@ -1,6 +1,6 @@
 /* Batches, groups and empty products against the naive sum, matrix by matrix; what lies between matrices is left
  * alone. */
-#include "naive.h"
+#include "naive_orders.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,11 +45,12 @@ static double real_value(bsm_real type, const void *data, int64_t index)
 
 static int64_t of_batch(const bsm_matrix *m, int64_t matrix) { return m->batch <= 1 ? 0 : matrix; }
 
-/* t of matrix (or group) g, row i of D, column j. */
-static float expected(const bsm_matmul *call, int64_t g, int64_t i, int64_t j)
+/* t of matrix (or group) g, row i of D, column j, in the order that the plan says. */
+static float expected(const bsm_matmul *call, enum unit_order order, int64_t g, int64_t i, int64_t j)
 {
     const bool grouped = call->groups > 0;
-    const float sum = naive_sum(call->a, grouped ? 0 : of_batch(call->a, g), i, call->b, of_batch(call->b, g), j);
+    const float sum =
+        naive_sum_in(order, call->a, grouped ? 0 : of_batch(call->a, g), i, call->b, of_batch(call->b, g), j);
     const int64_t alpha_index = call->alpha_per == BSM_PER_ROW      ? i
                                 : call->alpha_per == BSM_PER_COLUMN ? j
                                 : call->alpha_per == BSM_PER_BATCH  ? g
@@ -74,7 +75,8 @@ static int64_t group_of(const bsm_matmul *call, int64_t row)
 }
 
 /* fp32 D: every number, and the poison everywhere else. */
-static void check_d(struct test *t, const bsm_matmul *call, const struct operand *d, const char *what)
+static void check_d(struct test *t, const bsm_matmul *call, enum unit_order order, const struct operand *d,
+                    const char *what)
 {
     const int64_t batch = d->m.batch == 0 ? 1 : d->m.batch, pitch = d->m.pitch != 0 ? d->m.pitch : d->m.columns;
     const int64_t batch_pitch = d->m.batch_pitch != 0 ? d->m.batch_pitch : pitch * d->m.rows;
@@ -82,7 +84,7 @@ static void check_d(struct test *t, const bsm_matmul *call, const struct operand
     for (int64_t g = 0; g < batch; g++)
         for (int64_t i = 0; i < d->m.rows; i++)
             for (int64_t j = 0; j < d->m.columns; j++) {
-                const float want = expected(call, call->groups > 0 ? group_of(call, i) : g, i, j);
+                const float want = expected(call, order, call->groups > 0 ? group_of(call, i) : g, i, j);
                 float *at = found + g * batch_pitch + i * pitch + j;
                 if (memcmp(at, &want, sizeof want) != 0) {
                     FAIL(t, "%s: D[%" PRId64 ", %" PRId64 ", %" PRId64 "] = %a, not %a", what, g, i, j, (double)*at,
@@ -105,7 +107,7 @@ static void multiply_and_check(struct test *t, bsm_context *context, const bsm_m
         if (d->data_bytes > 0) memset(d->m.data, 0xff, d->data_bytes);
         CHECK(t, bsm_context_set_threads(context, threads) == BSM_OK);
         if (bsm_multiply(context, call) != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
-        else check_d(t, call, d, what);
+        else check_d(t, call, unit_order_of(context, call), d, what);
     }
 }
 
@@ -431,8 +433,10 @@ static void sizes_of_zero_and_one(struct test *t)
         call.bias = &bias, call.bias_per = BSM_PER_COLUMN;
         multiply_and_check(t, context, &call, &d, "sizes of 0 and 1, C and bias");
         float amax = -1, largest = 0;
+        const enum unit_order order = unit_order_of(context, &call);
         call.amax = &amax;
-        for (int64_t g = 0; g < batch && m * n > 0; g++) largest = fmaxf(largest, fabsf(expected(&call, g, 0, 0)));
+        for (int64_t g = 0; g < batch && m * n > 0; g++)
+            largest = fmaxf(largest, fabsf(expected(&call, order, g, 0, 0)));
         CHECK(t, bsm_multiply(context, &call) == BSM_OK && amax == largest);
         operand_free(&a), operand_free(&b), operand_free(&c), operand_free(&d);
     }

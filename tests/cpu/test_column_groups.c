@@ -1,6 +1,6 @@
 /* Groups along K: every matrix of D against the naive sum of the group's own columns, which are copied out of A and B
  * code by code and scale by scale; every kernel, format, packing and layout of scales. */
-#include "naive.h"
+#include "naive_orders.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static struct operand any_operand(struct test *t, bsm_format format, int64_t row
 }
 
 /* S of every group: groups x M x N. */
-static float *naive_sums(const bsm_matmul *call)
+static float *naive_sums(const bsm_matmul *call, enum unit_order order)
 {
     const int64_t m = call->a->rows, n = call->b->rows;
     float *sums = malloc((size_t)(call->groups * m * n + 1) * sizeof *sums);
@@ -34,7 +34,8 @@ static float *naive_sums(const bsm_matmul *call)
         struct operand a = operand_of_columns(call->a, first, call->group_columns[g]),
                        b = operand_of_columns(call->b, first, call->group_columns[g]);
         for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < n; j++) sums[(g * m + i) * n + j] = naive_sum(&a.m, 0, i, &b.m, 0, j);
+            for (int64_t j = 0; j < n; j++)
+                sums[(g * m + i) * n + j] = naive_sum_in(order, &a.m, 0, i, &b.m, 0, j);
         operand_free(&a), operand_free(&b);
     }
     return sums;
@@ -89,7 +90,7 @@ static void check_d(struct test *t, const bsm_matmul *call, const float *sums, c
 /* On every kernel that serves the pair, with one thread and with three. */
 static void check_everywhere(struct test *t, bsm_context *context, const bsm_matmul *call, struct operand *d)
 {
-    float *sums = naive_sums(call);
+    float *sums[UNIT_ORDERS] = { NULL };
     int served = 0;
     for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
         if (!bsm_kernel_serves(context, kernel, call->a->format, call->b->format)) continue;
@@ -105,12 +106,14 @@ static void check_everywhere(struct test *t, bsm_context *context, const bsm_mat
         CHECK(t, bsm_context_set_threads(context, served % 2 == 0 ? 1 : 3) == BSM_OK);
         if (d->data_bytes > 0) memset(d->m.data, 0xff, d->data_bytes);
         if (bsm_multiply(context, call) != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
-        else check_d(t, call, sums, d, what);
+        const enum unit_order order = unit_order_of(context, call);
+        if (sums[order] == NULL) sums[order] = naive_sums(call, order);
+        check_d(t, call, sums[order], d, what);
         served++;
     }
     CHECK(t, served > 0);
     CHECK(t, bsm_context_force_kernel(context, -1) == BSM_OK);
-    free(sums);
+    for (int order = 0; order < UNIT_ORDERS; order++) free(sums[order]);
 }
 
 static bsm_context *make_context(struct test *t)

@@ -1,5 +1,5 @@
 /* Everything behind S against a second model: f, beta C, bias, activation, gating, amax; bit for bit. */
-#include "naive.h"
+#include "naive_orders.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,9 +37,10 @@ static void fixture_make(struct test *t, struct fixture *x, bsm_format fa, bsm_f
     operand_fill(t, &x->a, false);
     operand_fill(t, &x->b, false);
     operand_fill(t, &x->c, false);
-    for (int i = 0; i < M; i++)
-        for (int j = 0; j < N; j++) x->s[i][j] = naive_sum(&x->a.m, 0, i, &x->b.m, 0, j);
     x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a.m, .b = &x->b.m, .d = &x->d.m };
+    const enum unit_order order = unit_order_of(x->context, &x->call);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) x->s[i][j] = naive_sum_in(order, &x->a.m, 0, i, &x->b.m, 0, j);
 }
 
 static void fixture_free(struct fixture *x)

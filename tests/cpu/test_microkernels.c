@@ -1,7 +1,7 @@
-/* Every kernel's `sum` against the portable one of its family, on tiles: bit for bit at the edges of register tiles,
- * groups, blocks and chunks; operands end where a page faults, scratch and sums are exactly as large as was asked for,
- * and guarded. */
-#include "naive.h"
+/* Every kernel's `sum` against the portable one of its family, or against the model of a matrix unit's order, on tiles:
+ * bit for bit at the edges of register tiles, groups, blocks and chunks; operands end where a page faults, scratch and
+ * sums are exactly as large as was asked for, and guarded. */
+#include "naive_orders.h"
 
 #include "core/core.h"
 #include "cpu/table.h"
@@ -145,6 +145,29 @@ static void compare(struct test *t, const struct bsmi_kernel *kernel, const stru
     }
 }
 
+static enum unit_order order_of(enum bsmi_family family)
+{
+    return family == BSMI_FAMILY_AMX_BF16      ? UNIT_AMX_BF16
+           : family == BSMI_FAMILY_AVX512_BF16 ? UNIT_AVX512_BF16
+           : family == BSMI_FAMILY_ARM_BF16    ? UNIT_ARM_BF16
+                                               : UNIT_NONE;
+}
+
+/* The tile in a unit's order; portable has it in the portable one, which fallback rows keep. */
+static void sum_by_model(enum unit_order order, const struct tile_case *c, const bsm_matrix *a, const bsm_matrix *b,
+                         const float *portable, float *want)
+{
+    struct unit_rows x = naive_unit_rows(a, 0, 0, a->rows, b->format),
+                     y = naive_unit_rows(b, 0, 0, b->rows, a->format);
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j < c->columns; j++) {
+            const int64_t row = c->first_row + i, column = bsmi_source_column(c->first_column + j, c->split);
+            want[i * c->columns + j] = unit_falls_back(&x, row, &y, column) ? portable[i * c->columns + j]
+                                                                            : unit_sum(order, &x, row, &y, column);
+        }
+    unit_rows_free(&x), unit_rows_free(&y);
+}
+
 static void check_case(struct test *t, const struct tile_case *c)
 {
     const int64_t b_rows = c->split != 0 ? 2 * c->split : c->first_column + c->columns;
@@ -160,16 +183,19 @@ static void check_case(struct test *t, const struct tile_case *c)
                                     .column = c->first_column, .columns = c->columns, .split = c->split, .k = c->k };
     const struct bsmi_kernel *judge = portable(ma.format, mb.format);
     const uint32_t here = bsmi_cpu_detect(BSM_CPU_ALL);
-    float *want = malloc((size_t)(c->rows * c->columns) * sizeof *want),
-          *got = malloc((size_t)(c->rows * c->columns) * sizeof *got);
+    const size_t bytes = (size_t)(c->rows * c->columns) * sizeof(float);
+    float *want = malloc(bytes), *got = malloc(bytes), *of_unit = malloc(bytes);
+    enum unit_order modelled = UNIT_NONE;            /* whose sums of_unit has */
     run_kernel(t, judge, tile, c, want);
     for (const struct bsmi_kernel *k = bsmi_kernels; k < judge; k++) {
         if ((k->needs & ~here) != 0 || !k->serves(ma.format, mb.format)) continue;
         if (k->most_rows != 0 && c->rows > k->most_rows) continue;
+        const enum unit_order order = order_of(k->family);
+        if (order != UNIT_NONE && order != modelled) sum_by_model(modelled = order, c, &a.m, &b.m, want, of_unit);
         run_kernel(t, k, tile, c, got);
-        compare(t, k, c, want, got);
+        compare(t, k, c, order == UNIT_NONE ? want : of_unit, got);
     }
-    free(want), free(got);
+    free(want), free(got), free(of_unit);
     operand_free(&a), operand_free(&b);
 }
 

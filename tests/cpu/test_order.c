@@ -1,11 +1,12 @@
 /* Sums, through every kernel: bit for bit in the order that matmul.h defines, by a model of its own; and within the
  * error bound of fp32 sums, against the exact product.
  *
- * The model works with exact doubles: a term, and the sum of an exact block times its scales, has at most 53 bits and
- * lies within 2^+-320.  fp32 + double is rounded once to fp32: TwoSum gives the double's rounding error, with which the
- * double is rounded to odd; 53 bits to odd and then 24 to nearest is one rounding to nearest (Boldo and Melquiond,
- * 2008). */
+ * The model of the portable order works with exact doubles: a term, and the sum of an exact block times its scales, has
+ * at most 53 bits and lies within 2^+-320.  fp32 + double is rounded once to fp32: TwoSum gives the double's rounding
+ * error, with which the double is rounded to odd; 53 bits to odd and then 24 to nearest is one rounding to nearest
+ * (Boldo and Melquiond, 2008). */
 #include "exact/exact_help.h"
+#include "unit_sums.h"
 
 #include <float.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static float sum_of_chain(const struct operand *a, int64_t i, const struct opera
     return sum;
 }
 
-/* The values of a row's elements alone, and the scale of each element. */
+/* The values of a row's elements alone, and the scale of each element, 1 where there is none. */
 struct plain_row { double elements[MOST_DEPTH], scales[MOST_DEPTH]; };
 
 static void read_plain_row(const struct operand *o, int64_t row, struct plain_row *plain)
@@ -49,8 +50,10 @@ static void read_plain_row(const struct operand *o, int64_t row, struct plain_ro
         uint32_t code;
         uint8_t scale;
         if (bsm_matrix_get_code(&o->matrix, 0, row, k, &code) != BSM_OK) abort();
-        if (bsm_matrix_get_scale(&o->matrix, 0, row, k / info->block, &scale) != BSM_OK) abort();
         plain->elements[k] = element_value(info->element, code);
+        plain->scales[k] = 1;
+        if (info->block == 0) continue;
+        if (bsm_matrix_get_scale(&o->matrix, 0, row, k / info->block, &scale) != BSM_OK) abort();
         plain->scales[k] = scale_value(info->scale, scale);
     }
 }
@@ -74,7 +77,7 @@ static uint32_t canonical_bits(float value)
     return isnan(value) ? 0x7fc00000 : bits;
 }
 
-/* want: M x N. */
+/* want: M x N, in the portable order. */
 static void model(const struct operand *a, const struct operand *b, uint32_t *want)
 {
     static struct plain_row plain_a[M], plain_b[N];
@@ -92,13 +95,41 @@ static void model(const struct operand *a, const struct operand *b, uint32_t *wa
         }
 }
 
+static struct unit_rows rows_for_units(const struct operand *o, bsm_format other)
+{
+    const int64_t rows = o->matrix.rows, depth = o->matrix.columns;
+    double *elements = malloc((size_t)(rows * depth + 1) * 8), *scales = malloc((size_t)(rows * depth + 1) * 8);
+    static struct plain_row plain;
+    for (int64_t r = 0; r < rows; r++) {
+        read_plain_row(o, r, &plain);
+        memcpy(elements + r * depth, plain.elements, (size_t)depth * 8);
+        memcpy(scales + r * depth, plain.scales, (size_t)depth * 8);
+    }
+    const struct unit_rows made =
+        unit_rows_make(o->matrix.format, rows, depth, elements, scales, other == BSM_FORMAT_BF16);
+    free(elements), free(scales);
+    return made;
+}
+
+/* The same in a unit's order; fallback rows have the portable one. */
+static void model_of_unit(enum unit_order order, const struct operand *a, const struct operand *b,
+                          const uint32_t *portable, uint32_t *want)
+{
+    struct unit_rows x = rows_for_units(a, b->matrix.format), y = rows_for_units(b, a->matrix.format);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++)
+            want[i * N + j] = unit_falls_back(&x, i, &y, j) ? portable[i * N + j]
+                                                            : canonical_bits(unit_sum(order, &x, i, &y, j));
+    unit_rows_free(&x), unit_rows_free(&y);
+}
+
 /* Every kernel ----------------------------------------------------------------------------------------------------- */
 
-typedef void judge(struct test *t, const char *kernel, const struct operand *a, const struct operand *b,
-                   const void *want, const uint32_t *got);
+typedef void judge(struct test *t, const char *kernel, enum unit_order order, const struct operand *a,
+                   const struct operand *b, void *want, const uint32_t *got);
 
 static void through_every_kernel(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
-                                 judge *judge, const void *want)
+                                 judge *judge, void *want)
 {
     uint32_t got[M * N];
     const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = got };
@@ -109,7 +140,7 @@ static void through_every_kernel(struct test *t, bsm_context *context, const str
         memset(got, 0xff, sizeof got);
         CHECK(t, bsm_context_force_kernel(context, kernel) == BSM_OK);
         if (bsm_multiply(context, &product) != BSM_OK) FAIL(t, "%s", bsm_last_error());
-        judge(t, bsm_kernel_name(kernel), a, b, want, got);
+        judge(t, bsm_kernel_name(kernel), unit_order_of(context, &product), a, b, want, got);
         kernels++;
     }
     CHECK(t, kernels > 0);
@@ -117,10 +148,16 @@ static void through_every_kernel(struct test *t, bsm_context *context, const str
 
 static const char *format_name(const struct operand *o) { return bsm_format_get((int)o->matrix.format)->name; }
 
-static void judge_bits(struct test *t, const char *kernel, const struct operand *a, const struct operand *b,
-                       const void *want, const uint32_t *got)
+/* The sums in each order, made when a kernel has it. */
+struct wanted { bool made[UNIT_ORDERS]; uint32_t bits[UNIT_ORDERS][M * N]; };
+
+static void judge_bits(struct test *t, const char *kernel, enum unit_order order, const struct operand *a,
+                       const struct operand *b, void *want, const uint32_t *got)
 {
-    const uint32_t *wanted = want;
+    struct wanted *all = want;
+    if (!all->made[order]) model_of_unit(order, a, b, all->bits[UNIT_NONE], all->bits[order]);
+    all->made[order] = true;
+    const uint32_t *wanted = all->bits[order];
     for (int i = 0; i < M * N; i++)
         if (got[i] != wanted[i]) {
             FAIL(t, "%s: %s x %s, K=%d: (%d, %d) is %08x, wanted %08x", kernel, format_name(a), format_name(b),
@@ -131,10 +168,10 @@ static void judge_bits(struct test *t, const char *kernel, const struct operand 
 
 static void check_bits(struct test *t, bsm_context *context, struct operand *a, struct operand *b)
 {
-    uint32_t want[M * N];
+    struct wanted want = { .made = { [UNIT_NONE] = true } };
     operand_decode(a), operand_decode(b);
-    model(a, b, want);
-    through_every_kernel(t, context, a, b, judge_bits, want);
+    model(a, b, want.bits[UNIT_NONE]);
+    through_every_kernel(t, context, a, b, judge_bits, &want);
 }
 
 /* Codes of a choice of scales around 1, at the ends of their range, or over all of it; NaN scales only where asked
@@ -235,12 +272,14 @@ static void scales_at_the_guards(struct test *t)
 struct reference { double sum[M * N], magnitude[M * N]; };
 
 /* K fused multiply-adds: K relative errors of 2^-24 on partial sums that stay below the magnitude times (1 + gamma),
- * and, where a partial sum is subnormal, an absolute one of 2^-150 each; the exact sum itself was rounded to fp64. */
-static void judge_error(struct test *t, const char *kernel, const struct operand *a, const struct operand *b,
-                        const void *want, const uint32_t *got)
+ * and, where a partial sum is subnormal, an absolute one of 2^-150 each; the exact sum itself was rounded to fp64.
+ * Units: as many as their order has.  No operand here is a fallback row, or has numbers that a unit flushes. */
+static void judge_error(struct test *t, const char *kernel, enum unit_order order, const struct operand *a,
+                        const struct operand *b, void *want, const uint32_t *got)
 {
     const struct reference *reference = want;
-    const double nu = (double)a->matrix.columns * 0x1p-24, gamma = nu / (1 - nu);
+    const int64_t roundings = unit_roundings(order, a->matrix.format, b->matrix.format, a->matrix.columns);
+    const double nu = (double)roundings * 0x1p-24, gamma = nu / (1 - nu);
     for (int i = 0; i < M * N; i++) {
         float value;
         memcpy(&value, &got[i], sizeof value);

@@ -1,5 +1,5 @@
-/* S, bit for bit against the naive sum: every pair of formats, every kernel. */
-#include "naive.h"
+/* S, bit for bit against the naive sum in the kernel's order: every pair of formats, every kernel. */
+#include "naive_orders.h"
 
 #include <math.h>
 
@@ -26,6 +26,7 @@ static void product_free(struct product *p) { operand_free(&p->a), operand_free(
 static void check(struct test *t, bsm_context *context, struct product *p, const char *kernel)
 {
     const bsm_matrix *a = &p->a.m, *b = &p->b.m;
+    const enum unit_order order = unit_order_of(context, &p->call);
     memset(p->d.m.data, 0xff, p->d.data_bytes);
     if (bsm_multiply(context, &p->call) != BSM_OK) {
         FAIL(t, "%s: %s", kernel, bsm_last_error());
@@ -34,7 +35,7 @@ static void check(struct test *t, bsm_context *context, struct product *p, const
     const float *d = p->d.m.data;
     for (int64_t i = 0; i < a->rows; i++)
         for (int64_t j = 0; j < b->rows; j++) {
-            const float expected = naive_sum(a, 0, i, b, 0, j), found = d[i * b->rows + j];
+            const float expected = naive_sum_in(order, a, 0, i, b, 0, j), found = d[i * b->rows + j];
             if (same_float(expected, found)) continue;
             FAIL(t, "%s x %s, %s, K=%" PRId64 ": D[%" PRId64 ", %" PRId64 "] = %a, not %a",
                  bsm_format_get((int)a->format)->name, bsm_format_get((int)b->format)->name, kernel, a->columns, i, j,
