@@ -32,8 +32,8 @@ float flushed(float x);
 float flushing_fma(float a, float b, float c);
 float flushing_add(float a, float b);
 
-/* Arm's BFMul and BFAdd (Architecture Reference Manual, shared pseudocode): fp32, rounded to odd; subnormal numbers that
- * come in are zeros, and so is what is below 2^-126 *before* it is rounded; overflow gives infinity. */
+/* Arm's BFMul and BFAdd (Architecture Reference Manual, shared pseudocode): fp32, rounded to odd; subnormal numbers
+ * that come in are zeros, and so is what is below 2^-126 *before* it is rounded; overflow gives infinity. */
 float odd_product(float a, float b);
 float odd_sum(float a, float b);
 
