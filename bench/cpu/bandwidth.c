@@ -1,5 +1,5 @@
-/* Read bandwidth: every byte of a memory is loaded once, by the widest loads that the CPU has: a Xeon reads a third more
- * by 64 bytes than by 16. */
+/* Read bandwidth: every byte of a memory is loaded once, by the widest loads that the CPU has: a Xeon reads a third
+ * more by 64 bytes than by 16. */
 #include "bench.h"
 
 #ifdef __x86_64__
