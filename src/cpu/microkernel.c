@@ -25,8 +25,9 @@ size_t bsmi_microkernel_scratch_bytes(const struct bsmi_microkernel *micro, int6
 {
     const size_t all = STRETCH_CHUNKS * a_panels_bytes(micro, rows);
     const size_t a_panels = BSMI_MAX(a_panels_bytes(micro, rows), BSMI_MIN(all, STRETCH_BYTES));
-    const size_t guarded =
-        micro->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
+    const size_t guarded = micro->guarded == NULL ? 0
+                               : micro->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS),
+                                                              BSMI_MIN(columns, GUARDED_COLUMNS));
     return BSMI_MAX(micro->b_bytes + a_panels, guarded);
 }
 
@@ -66,6 +67,7 @@ static struct bsmi_part rows_of(const struct bsmi_part *part, int64_t first, int
     struct bsmi_part rows = *part;
     rows.first += first;
     rows.count = BSMI_MIN(most, part->count - first);
+    if (part->exponents != NULL) rows.exponents += first;
     return rows;
 }
 
@@ -221,24 +223,32 @@ static void add_stretch(const struct bsmi_microkernel *micro, const struct bsmi_
     }
 }
 
-static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length,
-                     void *scratch)
+static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile,
+                     const struct bsmi_bf16_exponents *exponents, int64_t k, int64_t length, void *scratch)
 {
-    const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length, NULL };
-    const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length, NULL };
-    if (micro->fits(&a, &b)) {
+    const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length, exponents->a };
+    const struct bsmi_part b = { tile->b,    tile->b_batch, tile->column, tile->columns,
+                                 tile->split, k,            length,       exponents->b };
+    if (micro->guarded == NULL || micro->fits(&a, &b)) {
         add_stretch(micro, tile, &a, &b, scratch);
     } else if (length <= micro->chunk) {
         add_guarded(micro, tile, k, length, scratch);
     } else {                              /* chunk by chunk: only some of them may need the guarded path */
         for (int64_t i = 0; i < length; i += micro->chunk)
-            add_part(micro, tile, k + i, BSMI_MIN(micro->chunk, length - i), scratch);
+            add_part(micro, tile, exponents, k + i, BSMI_MIN(micro->chunk, length - i), scratch);
     }
+}
+
+void bsmi_microkernel_sum_rows(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile,
+                               const struct bsmi_bf16_exponents *exponents, void *scratch)
+{
+    const int64_t stretch = stretch_chunks(micro, tile->rows) * micro->chunk;
+    if (tile->k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
+    for (int64_t k = 0; k < tile->k; k += stretch)
+        add_part(micro, tile, exponents, k, BSMI_MIN(stretch, tile->k - k), scratch);
 }
 
 void bsmi_microkernel_sum(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, void *scratch)
 {
-    const int64_t stretch = stretch_chunks(micro, tile->rows) * micro->chunk;
-    if (tile->k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
-    for (int64_t k = 0; k < tile->k; k += stretch) add_part(micro, tile, k, BSMI_MIN(stretch, tile->k - k), scratch);
+    bsmi_microkernel_sum_rows(micro, tile, &(struct bsmi_bf16_exponents){ NULL, NULL }, scratch);
 }

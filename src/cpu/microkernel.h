@@ -8,6 +8,7 @@
 
 #include "core/core.h"
 #include "pack.h"
+#include "row_exponents.h"
 
 struct bsmi_microkernel {
     int rows, columns;                    /* of a register tile: A's panel and B's panel have as many rows of their
@@ -18,6 +19,8 @@ struct bsmi_microkernel {
     size_t a_bytes, b_bytes;              /* of a panel; multiples of 64 */
     bool prepacks_b;                      /* B's panel holds B itself, not pointers to it: it may be made once and
                                              kept */
+    bool row_exponents;                   /* panels hold bf16 numbers times powers of two of their rows, which
+                                             bf16_sums.h finds, and puts into the sums at the end */
     int64_t prepacked_from;               /* rows of a tile from which on prepacked panels are read: codes are fewer
                                              bytes */
     /* false: the chunk has scales that the panels cannot hold, and takes the guarded path. */
@@ -30,7 +33,8 @@ struct bsmi_microkernel {
      * matter. */
     void (*multiply)(int64_t count, int64_t length, int exact_block, const void *a, const void *b, float *sums,
                      int64_t pitch);
-    /* The same bits for any scales: adds columns [k, end) of K to a tile of at most 192 x 256. */
+    /* The same bits for any scales: adds columns [k, end) of K to a tile of at most 192 x 256.  NULL where panels hold
+     * them all. */
     void (*guarded)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
     size_t (*guarded_scratch_bytes)(int64_t rows, int64_t columns);
 };
@@ -44,6 +48,9 @@ static inline size_t bsmi_panel_offset(const struct bsmi_microkernel *m, int64_t
 
 size_t bsmi_microkernel_scratch_bytes(const struct bsmi_microkernel *m, int64_t rows, int64_t columns);
 void bsmi_microkernel_sum(const struct bsmi_microkernel *m, const struct bsmi_tile *tile, void *scratch);
+/* The same of rows times powers of two, which the sums are without. */
+void bsmi_microkernel_sum_rows(const struct bsmi_microkernel *m, const struct bsmi_tile *tile,
+                               const struct bsmi_bf16_exponents *exponents, void *scratch);
 
 /* Columns of K that share both scales. */
 static inline int bsmi_exact_block_length(const struct bsmi_matrix *a, const struct bsmi_matrix *b)

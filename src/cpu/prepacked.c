@@ -22,7 +22,11 @@ static int64_t split_of(const struct bsmi_product *p) { return p->gate == BSM_GA
 
 static struct header header_of(const struct bsmi_kernel *kernel, const struct bsmi_product *p)
 {
-    struct header h = { .format = (int32_t)p->b.format, .exact_block = bsmi_exact_block_length(&p->a, &p->b),
+    /* exponents of rows depend on whether A is bf16 */
+    const int shared = kernel->microkernel != NULL && kernel->microkernel->row_exponents
+                           ? p->a.element == BSM_BF16
+                           : bsmi_exact_block_length(&p->a, &p->b);
+    struct header h = { .format = (int32_t)p->b.format, .exact_block = shared,
                         .rows = p->b.rows,
                         .columns = p->b.columns, .batch = p->b.batch, .split = split_of(p) };
     memcpy(h.magic, magic, sizeof magic);
@@ -54,6 +58,8 @@ struct packing {
     int64_t strips;
 };
 
+enum { MOST_COLUMNS = 64 };               /* of any microkernel */
+
 /* One strip of columns of one matrix. */
 static void pack_strip(void *argument, int64_t index, int worker)
 {
@@ -63,9 +69,13 @@ static void pack_strip(void *argument, int64_t index, int worker)
     const int64_t batch = index / packing->strips, first = index % packing->strips * micro->columns;
     unsigned char *to = packing->panels + (size_t)(batch * panels_of_matrix(micro, p)) * micro->b_bytes;
     (void)worker;
+    const int64_t count = BSMI_MIN(micro->columns, p->n - first), split = split_of(p);
+    int16_t exponents[MOST_COLUMNS];
+    if (micro->row_exponents)
+        bsmi_row_exponents(&packing->b, p->a.element == BSM_BF16, batch, first, count, split, p->k, exponents);
     for (int64_t k = 0; k < p->k; k += micro->chunk) {
-        const struct bsmi_part part = { packing->b, batch, first, BSMI_MIN(micro->columns, p->n - first), split_of(p),
-                                        k, BSMI_MIN(micro->chunk, p->k - k), NULL };
+        const struct bsmi_part part = { packing->b, batch, first, count, split, k, BSMI_MIN(micro->chunk, p->k - k),
+                                        micro->row_exponents ? exponents : NULL };
         micro->pack_b(&part, bsmi_exact_block_length(&p->a, &p->b), to + bsmi_panel_offset(micro, p->k, first, k));
     }
 }

@@ -1,8 +1,10 @@
 /* The table of CPU kernels: which pairs each serves, and in which order it sums. */
 #include "table.h"
 
+#include "bf16_sums.h"
 #include "core/core.h"
 #include "kernels.h"
+#include "row_exponents.h"
 
 /* Both elements are small integers times a power of two, so that the products of a block sum exactly; fp32 chains:
  * every other pair. */
@@ -36,6 +38,13 @@ static bool exact_blocks_of_32_by(bsm_element of_b, bsm_format a, bsm_format b)
 
 static bool is_by_int8(bsm_format a, bsm_format b) { return exact_blocks_of_32_by(BSM_INT8, a, b); }
 
+/* Numbers that bf16 holds, a term each; fp16 would be two. */
+static bool sums_bf16_pairs(bsm_format a, bsm_format b)
+{
+    return sums_fp32_chains(a, b) && bsmi_bf16_terms(bsm_format_get((int)a)->element) == 1
+           && bsmi_bf16_terms(bsm_format_get((int)b)->element) == 1;
+}
+
 static bool is_by_e2m3(bsm_format a, bsm_format b)
 {
     return exact_blocks_of_32_by(BSM_E2M3, a, b) && bsm_format_get((int)a)->element != BSM_INT8;
@@ -61,9 +70,11 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define FP4_PAIR is_fp4, BSMI_FAMILY_EXACT_BLOCKS
 #define INT8_PAIR is_by_int8, BSMI_FAMILY_EXACT_BLOCKS
 #define E2M3_PAIR is_by_e2m3, BSMI_FAMILY_EXACT_BLOCKS
+#define BF16_PAIR sums_bf16_pairs, BSMI_FAMILY_AVX512_BF16
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
+#define BF16 (VNNI | BSM_CPU_AVX512_BF16)
 #define I8MM BSM_CPU_I8MM
 #define DOTPROD BSM_CPU_DOTPROD
 
@@ -83,6 +94,7 @@ const struct bsmi_kernel bsmi_kernels[] = {
     { "int8_dot_vnni",               VNNI,   BLOCK_PAIR,  8, 32,  512, 1024,  0, MICROKERNEL(bsmi_int8_dot_vnni) },
     { "fp4_avx2",                    AVX2,   FP4_PAIR,    4, 32,  256, 1024,  0, MICROKERNEL(bsmi_fp4_avx2) },
     { "int8_dot_avx2",               AVX2,   BLOCK_PAIR,  4, 32,  256, 1024,  0, MICROKERNEL(bsmi_int8_dot_avx2) },
+    { "bf16_dot_avx512",             BF16,   BF16_PAIR,  16, 32,  512, 1024,  0, MICROKERNEL(bsmi_bf16_dot_avx512) },
     { "fp32_chains_one_row_avx2",    AVX2,   CODE_PAIR,   8, 32,    8, 1024,  1,
       MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },
     { "fp32_chains_few_rows_avx512", AVX512, CODE_PAIR,   8, 64,    8, 4096,  8,
@@ -104,12 +116,16 @@ const int bsmi_kernel_count = sizeof bsmi_kernels / sizeof bsmi_kernels[0];
 
 size_t bsmi_kernel_scratch_bytes(const struct bsmi_kernel *kernel, int64_t rows, int64_t columns)
 {
-    if (kernel->microkernel != NULL) return bsmi_microkernel_scratch_bytes(kernel->microkernel, rows, columns);
-    return kernel->scratch_bytes(rows, columns);
+    const struct bsmi_microkernel *const micro = kernel->microkernel;
+    if (micro == NULL) return kernel->scratch_bytes(rows, columns);
+    return micro->row_exponents ? bsmi_bf16_microkernel_scratch_bytes(micro, rows, columns)
+                                : bsmi_microkernel_scratch_bytes(micro, rows, columns);
 }
 
 void bsmi_kernel_sum(const struct bsmi_kernel *kernel, const struct bsmi_tile *tile, void *scratch)
 {
-    if (kernel->microkernel != NULL) bsmi_microkernel_sum(kernel->microkernel, tile, scratch);
-    else kernel->sum(tile, scratch);
+    const struct bsmi_microkernel *const micro = kernel->microkernel;
+    if (micro == NULL) kernel->sum(tile, scratch);
+    else if (micro->row_exponents) bsmi_bf16_microkernel_sum(micro, tile, scratch);
+    else bsmi_microkernel_sum(micro, tile, scratch);
 }
