@@ -178,8 +178,8 @@ def main() -> int:
         variants["bf16, DTensor"] = parallelize_module(Layers(up, down), mesh, {
             "up": ColwiseParallel(input_layouts=Shard(0)), "down": RowwiseParallel(output_layouts=Shard(0))})
         results = []
-        say(f"\n{1 if options.alone else ranks} x {machine}, PyTorch {torch.__version__}, {nccl}, {options.hidden} and {options.intermediate} "
-            "features\n")
+        say(f"\n{1 if options.alone else ranks} x {machine}, PyTorch {torch.__version__}, {nccl}, {options.hidden} and "
+            f"{options.intermediate} features\n")
         say("| tokens | layers | column, ms | ratio | row, ms | ratio | both, ms | ratio |")
         say("|---|---|---|---|---|---|---|---|")
         for tokens in map(int, options.tokens.split(",")):
