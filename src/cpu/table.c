@@ -24,6 +24,12 @@ static bool is_fp4(bsm_format a, bsm_format b)
            && bsm_format_get((int)b)->element == BSM_E2M1;
 }
 
+/* bf16 holds the numbers of both, in one term or two. */
+static bool sums_bf16(bsm_format a, bsm_format b)
+{
+    return bsmi_bf16_terms(bsm_format_get((int)a)->element) > 0 && bsmi_bf16_terms(bsm_format_get((int)b)->element) > 0;
+}
+
 /* B's elements have at most 8 bits. */
 static bool sums_fp32_chains_of_codes(bsm_format a, bsm_format b)
 {
@@ -71,14 +77,17 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define INT8_PAIR is_by_int8, BSMI_FAMILY_EXACT_BLOCKS
 #define E2M3_PAIR is_by_e2m3, BSMI_FAMILY_EXACT_BLOCKS
 #define BF16_PAIR sums_bf16_pairs, BSMI_FAMILY_AVX512_BF16
+#define AMX_PAIR sums_bf16, BSMI_FAMILY_AMX_BF16
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
 #define BF16 (VNNI | BSM_CPU_AVX512_BF16)
+#define AMX (VNNI | BSM_CPU_AMX)
 #define I8MM BSM_CPU_I8MM
 #define DOTPROD BSM_CPU_DOTPROD
 
 #define MICROKERNEL(name) &name, NULL, NULL
+#define UNIT(name) NULL, bsmi_##name##_scratch_bytes, bsmi_##name
 #define TILES(isa, sum) NULL, bsmi_tile_scratch_##isa, bsmi_tile_##sum##_##isa
 
 /* Best first; the last rows serve every pair on every CPU.
@@ -86,6 +95,7 @@ const char *bsmi_family_order(enum bsmi_family family)
  *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
+    { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024, 1024,  0, UNIT(bf16_tiles_amx) },
     { "fp4_few_rows_avx2",           AVX2,   FP4_PAIR,    4, 32,    4, 1024,  4, MICROKERNEL(bsmi_fp4_few_rows_avx2) },
     { "int8_few_rows_avx2",          AVX2,   INT8_PAIR,   4, 32,    4, 1024,  2,
       MICROKERNEL(bsmi_int8_dot_few_rows_avx2) },
