@@ -1,56 +1,300 @@
+/* Panels of tiles of bf16: bf16_tiles_avx512.h. */
 #if defined(__x86_64__)
 #include "bf16_tiles_avx512.h"
 
 #include "core/core.h"
-#include "cpu/code_rows.h"
 #include "matrix/rows.h"
 
-static uint16_t upper_half(float x) { return (uint16_t)(bsmi_float_bits(x) >> 16); }
+enum { NAN_SCALE = 255, BF16_NAN = 0x7fc0, E8M0_BIAS = 127 };
 
-static void split_fp16(float x, uint16_t *high, uint16_t *low)
+static enum bsmi_bf16_kind kind_of(const struct bsmi_matrix *m)
 {
-    const float first = bsmi_float_from_bits(bsmi_float_bits(x) & 0xffff0000);
-    *high = upper_half(first == x ? x * 0.5F : first);
-    *low = upper_half(first == x ? x * 0.5F : x - first);
+    switch (m->element) {
+    case BSM_E2M1:
+        return m->scale == BSM_UE4M3 ? BSMI_BF16_OF_NVFP4 : m->block == 16 ? BSMI_BF16_OF_FP4_BLOCK16
+                                                                           : BSMI_BF16_OF_FP4;
+    case BSM_E2M3: return BSMI_BF16_OF_E2M3;
+    case BSM_E3M2: return BSMI_BF16_OF_E3M2;
+    case BSM_E4M3: return BSMI_BF16_OF_E4M3;
+    case BSM_E5M2: return BSMI_BF16_OF_E5M2;
+    case BSM_INT8: return BSMI_BF16_OF_INT8;
+    case BSM_BF16: return BSMI_BF16_OF_BF16;
+    default: return BSMI_BF16_OF_FP16;
+    }
 }
 
-static void pack(const struct bsmi_part *part, int sixteens, int terms, bool columns, uint16_t *tiles)
+/* Transposing -------------------------------------------------------------------------------------------------------*/
+
+/* Of 16 rows the bytes [4 i, 4 i + 4) of sixteen bytes each, in row order: vector i.  z[i]: rows i, 4 + i, 8 + i, 12 +
+ * i. */
+AVX512_INLINE void transpose_quarters(const __m512i z[4], __m512i out[4])
+{
+    const __m512i t[4] = { _mm512_unpacklo_epi32(z[0], z[1]), _mm512_unpackhi_epi32(z[0], z[1]),
+                           _mm512_unpacklo_epi32(z[2], z[3]), _mm512_unpackhi_epi32(z[2], z[3]) };
+    out[0] = _mm512_unpacklo_epi64(t[0], t[2]);
+    out[1] = _mm512_unpackhi_epi64(t[0], t[2]);
+    out[2] = _mm512_unpacklo_epi64(t[1], t[3]);
+    out[3] = _mm512_unpackhi_epi64(t[1], t[3]);
+}
+
+AVX512_INLINE __m128i sixteen_bytes(const void *bytes) { return _mm_loadu_si128((const __m128i *)bytes); }
+
+/* Insertions of what comes from memory keep the shuffles' port free. */
+AVX512_INLINE __m512i four_rows(const void *a, const void *b, const void *c, const void *d)
+{
+    const __m512i ab = _mm512_inserti32x4(_mm512_castsi128_si512(sixteen_bytes(a)), sixteen_bytes(b), 1);
+    return _mm512_inserti32x4(_mm512_inserti32x4(ab, sixteen_bytes(c), 2), sixteen_bytes(d), 3);
+}
+
+/* Bytes [byte, byte + 16) of 16 rows. */
+AVX512_INLINE void load_quarters(const uint8_t *const *rows, int64_t byte, __m512i out[4])
+{
+    __m512i z[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        z[i] = four_rows(rows[i] + byte, rows[i + 4] + byte, rows[i + 8] + byte, rows[i + 12] + byte);
+    transpose_quarters(z, out);
+}
+
+/* Making rows ready -------------------------------------------------------------------------------------------------*/
+
+/* What makes scales of one operand's rows out of codes, a row a word. */
+struct scale_maker {
+    enum bsmi_bf16_kind kind;
+    __m512i bases;                        /* of nvfp4 none; of int8 what to subtract from a code; else what the code is
+                                             subtracted from, in both words */
+    __mmask16 there;                      /* neither missing nor a fallback row */
+};
+
+AVX512 static struct scale_maker make_scale_maker(const struct bsmi_part *part, enum bsmi_bf16_kind kind)
+{
+    struct scale_maker maker = { .kind = kind };
+    _Alignas(64) int32_t bases[BSMI_TILE_ROWS] = { 0 };
+    for (int r = 0; r < (int)part->count; r++) {
+        const int exponent = part->exponents == NULL ? 0 : part->exponents[r];
+        if (exponent == BSMI_FALLBACK_ROW) continue;
+        maker.there |= (__mmask16)(1 << r);
+        bases[r] = kind == BSMI_BF16_OF_INT8 ? exponent + 6 : (bf16_lift(kind) + E8M0_BIAS + exponent) * 0x10001;
+    }
+    maker.bases = _mm512_load_si512(bases);
+    return maker;
+}
+
+/* Codes of nvfp4's scales as fp32. */
+AVX512_INLINE __m512i ue4m3_numbers(__m512i codes)
+{
+    const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi32(0x7f)), nan = _mm512_set1_epi32(0x7fc00000);
+    const __m512i normal =
+        _mm512_add_epi32(_mm512_slli_epi32(magnitude, 20), _mm512_set1_epi32((127 - 7) << 23));
+    const __m512 subnormal = _mm512_mul_ps(_mm512_cvtepi32_ps(magnitude), _mm512_set1_ps(0x1p-9F));
+    const __mmask16 is_subnormal = _mm512_testn_epi32_mask(codes, _mm512_set1_epi32(0x78)),
+                    is_nan = _mm512_cmpeq_epi32_mask(magnitude, _mm512_set1_epi32(0x7f));
+    return _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(normal, is_subnormal, _mm512_castps_si512(subnormal)), is_nan,
+                                 nan);
+}
+
+/* 2^(code - base), as fp32; 0 where that is small, or too large for int8_numbers: scales of blocks of zeros alone. */
+AVX512_INLINE __m512i power_of_two_numbers(__m512i codes, __m512i bases)
+{
+    const __m512i field = _mm512_sub_epi32(codes, bases);
+    const __mmask16 normal = _mm512_cmplt_epu32_mask(_mm512_sub_epi32(field, _mm512_set1_epi32(1)),
+                                                     _mm512_set1_epi32(127 + 64));
+    return _mm512_maskz_slli_epi32(normal, field, 23);
+}
+
+AVX512_INLINE __m512i make_scales(const struct scale_maker *maker, __m512i codes)
+{
+    if (maker->kind == BSMI_BF16_OF_NVFP4) return _mm512_maskz_mov_epi32(maker->there, ue4m3_numbers(codes));
+    if (maker->kind == BSMI_BF16_OF_INT8)
+        return _mm512_maskz_mov_epi32(maker->there, power_of_two_numbers(codes, maker->bases));
+    const __m512i twice = _mm512_or_si512(codes, _mm512_slli_epi32(codes, 16));
+    return _mm512_mask_slli_epi16(_mm512_set1_epi32(-1), (__mmask32)_mm512_movepi16_mask(_mm512_movm_epi32(
+        maker->there)), _mm512_sub_epi16(maker->bases, twice), 7);
+}
+
+/* Returns whether a scale of a row that is there is NaN; of nvfp4 those are numbers among others. */
+AVX512 static bool make_all_scales(const struct scale_maker *maker, const uint8_t *const *codes, int64_t blocks,
+                                   uint32_t (*scales)[BSMI_TILE_ROWS])
+{
+    const __m512i places = _mm512_broadcast_i32x4(_mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1,
+                                                                -1));
+    __mmask16 nans = 0;
+    for (int64_t first = 0; first < blocks; first += BSMI_SCALE_GROUP) {
+        __m512i fours[4];
+        load_quarters(codes, first, fours);
+        for (int i = 0; i < BSMI_SCALE_GROUP; i++) {
+            const bool there = first + i < blocks;
+            const __m512i at = _mm512_add_epi8(places, _mm512_set1_epi32(i % 4)),
+                          of_block = _mm512_shuffle_epi8(fours[i / 4], at);
+            const __m512i made = make_scales(maker, of_block);
+            _mm512_store_si512(scales[first + i], there ? made : _mm512_setzero_si512());
+            if (there) nans |= _mm512_cmpeq_epi32_mask(of_block, _mm512_set1_epi32(NAN_SCALE));
+        }
+    }
+    return (nans & maker->there) != 0 && maker->kind != BSMI_BF16_OF_NVFP4;
+}
+
+/* Elements without scales: as if all codes were those of 1. */
+AVX512 static void make_unit_scales(const struct scale_maker *maker, int64_t slices,
+                                    uint32_t (*scales)[BSMI_TILE_ROWS])
+{
+    const __m512i made = make_scales(maker, _mm512_set1_epi32(E8M0_BIAS));
+    for (int64_t s = 0; s < slices; s++) _mm512_store_si512(scales[s], made);
+}
+
+/* Of fp8 subnormal numbers alone are looked up. */
+static void make_table(const struct bsmi_operand *o, enum bsmi_bf16_kind kind, uint16_t *table)
+{
+    const int codes = kind == BSMI_BF16_OF_FP4 || kind == BSMI_BF16_OF_FP4_BLOCK16 ? 16 : 32;
+    const float lift = bsmi_float_power_of_two(bf16_lift(kind));
+    for (int i = 0; i < 32; i++) {
+        const float value = o->values[i % codes];
+        table[i] = value == 0 ? 0 : (uint16_t)(bsmi_float_bits(value * lift) >> 16);
+    }
+}
+
+AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, struct bsmi_bf16_rows *rows)
 {
     const struct bsmi_matrix *m = part->operand.matrix;
-    memset(tiles, 0, bsmi_bf16_panel_bytes(sixteens, terms, part->length));
-    for (int64_t r = 0; r < part->count; r++) {
-        float values[BSMI_ROW_CHUNK];
-        uint8_t scales[BSMI_ROW_CHUNK / BSMI_SHORTEST_BLOCK];
-        const int64_t row = bsmi_source_column(part->first + r, part->split);
-        const int exponent = part->exponents == NULL ? 0 : part->exponents[r];
-        if (exponent == BSMI_FALLBACK_ROW && m->block != 0) continue;
-        bsmi_row_elements(m, part->operand.values, part->batch, row, part->k, part->length, values);
-        if (m->block != 0)
-            bsmi_row_scales(m, part->batch, row, part->k / m->block, bsmi_ceil_div(part->length, m->block), scales);
-        for (int64_t k = 0; k < part->length; k++) {
-            uint16_t pair[2];
-            if (m->block != 0)
-                values[k] = (float)((double)values[k] * (double)part->operand.scales[scales[k / m->block]]
-                                    * bsmi_double_power_of_two(-exponent));
-            pair[0] = upper_half(values[k]);
-            if (terms == 2) split_fp16(values[k], &pair[0], &pair[1]);
-            for (int t = 0; t < terms; t++) {
-                const int64_t i = k % BSMI_SLICE, j = r % BSMI_TILE_ROWS;
-                tiles[((k / BSMI_SLICE * terms + t) * sixteens + r / BSMI_TILE_ROWS) * BSMI_TILE_NUMBERS
-                      + (columns ? i / 2 * 32 + j * 2 + i % 2 : j * 32 + i)] = pair[t];
-            }
+    struct bsmi_part *const own = &rows->part;
+    *own = *part;
+    own->first += first;
+    own->count = BSMI_MIN(BSMI_TILE_ROWS, part->count - first);
+    if (own->exponents != NULL) own->exponents += first;
+    rows->kind = kind_of(m);
+    rows->nan_scales = false;
+    if (m->bits > 8) {
+        for (int64_t r = 0; r < BSMI_TILE_ROWS; r++) {
+            const int64_t row = bsmi_source_column(own->first + BSMI_MIN(r, own->count - 1), own->split);
+            rows->codes[r] = bsmi_row(m, own->batch, row) + own->k * m->bits / 8;
         }
+        return;
+    }
+    bsmi_element_rows(own, BSMI_TILE_ROWS, &rows->memory);
+    memcpy(rows->codes, bsmi_row_pointers(&rows->memory), sizeof rows->codes);
+    make_table(&part->operand, rows->kind, rows->table);
+    const struct scale_maker maker = make_scale_maker(own, rows->kind);
+    if (m->block == 0) {
+        make_unit_scales(&maker, bsmi_ceil_div(own->length, BSMI_SLICE), rows->scales);
+        return;
+    }
+    const int64_t blocks = bsmi_scale_code_rows(own, BSMI_TILE_ROWS, &rows->scale_codes);
+    rows->nan_scales = make_all_scales(&maker, rows->scale_codes.rows, blocks, rows->scales);
+}
+
+static uint16_t special_of(const struct bsmi_bf16_rows *rows, int r, int64_t k, uint8_t code, uint16_t number)
+{
+    const struct bsmi_operand *o = &rows->part.operand;
+    const float value = o->values[code];
+    if (o->matrix->block != 0 && rows->scale_codes.rows[r][k / o->matrix->block] == NAN_SCALE) return BF16_NAN;
+    return isfinite(value) ? number : isnan(value) ? BF16_NAN : (uint16_t)(bsmi_float_bits(value) >> 16);
+}
+
+void bsmi_bf16_mend(const struct bsmi_bf16_rows *rows, int64_t slice, bool column_tile, uint16_t *tile)
+{
+    const struct bsmi_part *part = &rows->part;
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const int64_t k = slice * BSMI_SLICE, count = BSMI_MIN(BSMI_SLICE, part->length - k);
+    for (int r = 0; r < (int)part->count; r++) {
+        uint8_t codes[BSMI_SLICE];
+        if (part->exponents != NULL && part->exponents[r] == BSMI_FALLBACK_ROW) continue;
+        bsmi_row_codes(m, part->batch, bsmi_source_column(part->first + r, part->split), part->k + k, count, codes);
+        for (int64_t i = 0; i < count; i++) {
+            uint16_t *const at = tile + (column_tile ? i / 2 * (2 * BSMI_TILE_ROWS) + 2 * r + i % 2
+                                                     : r * BSMI_SLICE + i);
+            *at = special_of(rows, r, k + i, codes[i], *at);
+        }
+    }
+}
+
+/* Panels ------------------------------------------------------------------------------------------------------------*/
+
+/* Where tiles of a sixteen lie: of each slice, of fp16 the second term's. */
+struct places { int64_t to_next_slice, to_second; };
+
+static struct places places_of(int sixteens, int terms)
+{
+    return (struct places){ (int64_t)terms * sixteens * BSMI_TILE_NUMBERS, (int64_t)sixteens * BSMI_TILE_NUMBERS };
+}
+
+AVX512_INLINE void fill_row_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, struct places places,
+                                  uint16_t *tiles)
+{
+    const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
+    for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice)
+        bsmi_bf16_decode_slice(kind, rows, s, tiles, tiles + places.to_second);
+}
+
+AVX512 static void row_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)
+{
+    BSMI_BY_BF16_KIND(rows->kind, fill_row_tiles, rows, places, tiles)
+}
+
+/* A row tile into a column tile: words of two numbers are transposed. */
+AVX512_INLINE void transpose_tile(const uint16_t *row_tile, uint16_t *column_tile)
+{
+#pragma GCC unroll 4
+    for (int quarter = 0; quarter < 4; quarter++) {
+        const uint16_t *const from = row_tile + quarter * 8;
+        __m512i z[4], out[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++)
+            z[i] = four_rows(from + i * BSMI_SLICE, from + (i + 4) * BSMI_SLICE, from + (i + 8) * BSMI_SLICE,
+                             from + (i + 12) * BSMI_SLICE);
+        transpose_quarters(z, out);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) _mm512_store_si512(column_tile + (quarter * 4 + i) * 32, out[i]);
+    }
+}
+
+AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, struct places places,
+                                     uint16_t *tiles)
+{
+    const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
+    _Alignas(64) uint16_t row_tile[2][BSMI_TILE_NUMBERS];
+    for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice) {
+        bsmi_bf16_decode_slice(kind, rows, s, row_tile[0], row_tile[1]);
+        transpose_tile(row_tile[0], tiles);
+        if (kind == BSMI_BF16_OF_FP16) transpose_tile(row_tile[1], tiles + places.to_second);
+    }
+}
+
+AVX512 static void column_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)
+{
+    BSMI_BY_BF16_KIND(rows->kind, fill_column_tiles, rows, places, tiles)
+}
+
+/* Sixteens of rows that are missing altogether. */
+static void clear_tiles(int64_t length, struct places places, int terms, uint16_t *tiles)
+{
+    for (int64_t s = 0; s * BSMI_SLICE < length; s++, tiles += places.to_next_slice)
+        for (int t = 0; t < terms; t++)
+            memset(tiles + t * places.to_second, 0, BSMI_TILE_NUMBERS * sizeof *tiles);
+}
+
+static void fill_panel(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles,
+                       void (*fill)(const struct bsmi_bf16_rows *, struct places, uint16_t *))
+{
+    struct bsmi_bf16_rows rows;
+    const struct places places = places_of(sixteens, terms);
+    for (int i = 0; i < sixteens; i++, tiles += BSMI_TILE_NUMBERS) {
+        if ((int64_t)i * BSMI_TILE_ROWS >= part->count) {
+            clear_tiles(part->length, places, terms, tiles);
+            continue;
+        }
+        bsmi_bf16_rows_make(part, (int64_t)i * BSMI_TILE_ROWS, &rows);
+        fill(&rows, places, tiles);
     }
 }
 
 void bsmi_bf16_row_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles)
 {
-    pack(part, sixteens, terms, false, tiles);
+    fill_panel(part, sixteens, terms, tiles, row_tiles);
 }
 
 void bsmi_bf16_column_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles)
 {
-    pack(part, sixteens, terms, true, tiles);
+    fill_panel(part, sixteens, terms, tiles, column_tiles);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

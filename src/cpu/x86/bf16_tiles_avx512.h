@@ -1,5 +1,4 @@
-/* Operands as tiles of bf16, by AVX-512 (F, BW, DQ, VL: no more, since the first CPUs with dot products of bf16 have
- * no byte permutations).
+/* Operands as tiles of bf16, by AVX-512 (bf16_rows_avx512.h).
  *
  * A slice is 32 columns of K.  A row tile is 16 rows of a slice, [row][column]; a column tile is the same as
  * [column / 2][row][column % 2], the form of the second operand of tdpbf16ps.  Both have 1 KiB.  In a panel of
@@ -8,10 +7,7 @@
 #ifndef BSMI_BF16_TILES_AVX512_H
 #define BSMI_BF16_TILES_AVX512_H
 
-#include "cpu/pack.h"
-#include "cpu/row_exponents.h"
-
-enum { BSMI_SLICE = 32, BSMI_TILE_ROWS = 16, BSMI_TILE_NUMBERS = BSMI_SLICE * BSMI_TILE_ROWS };
+#include "bf16_rows_avx512.h"
 
 /* Bytes of a panel. */
 static inline size_t bsmi_bf16_panel_bytes(int sixteens, int terms, int64_t length)
@@ -21,8 +17,9 @@ static inline size_t bsmi_bf16_panel_bytes(int sixteens, int terms, int64_t leng
 }
 
 /* The part's rows, at most 16 * sixteens of them, each number times 2^-exponent of its row; at most BSMI_ROW_CHUNK
- * columns, from a multiple of 16 and of the block on.  Rows that are missing, fallback rows of e8m0 scales, and columns behind the last
- * are zeros; the sign of a zero may get lost.  terms: bsmi_bf16_terms of the element.  tiles: aligned to 64 bytes. */
+ * columns, from a multiple of 16 and of the block on.  Rows that are missing, fallback rows of e8m0 scales, and columns
+ * behind the last are zeros, whose sign may get lost; behind the last of a block with a NaN scale of nvfp4 also NaN.
+ * terms: bsmi_bf16_terms of the element.  tiles: aligned to 64 bytes. */
 void bsmi_bf16_row_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles);
 void bsmi_bf16_column_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles);
 
