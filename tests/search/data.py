@@ -6,7 +6,9 @@
     codes       any finite codes, scales within some powers of two
     wide        any finite codes under any scales that are numbers
     sparse      as codes, but most blocks are zeros, some of them under scales that are far larger than the others
-    special     as codes, with NaN, infinity, -0 and NaN scales here and there"""
+    special     as codes, with NaN, infinity, -0 and NaN scales here and there
+    edges       where matrix units change: rows at both ends of what bf16 holds for them, with exponents of their own or
+                too wide for one; bf16 around 2^-126, some subnormal; neighbours that cancel.  Drawn apart"""
 import numpy as np
 
 from formats import E8M0, FORMATS, SCALE_NAN, SCALES, UE4M3
@@ -96,6 +98,60 @@ def _sparse(format_, rng, shape):
     return codes, scales
 
 
+# Rows of the style "edges": the exponents of their least and largest numbers, less those that the element has.  A row
+# has the exponent 0 within -40 .. 40, and one of its own where it spans 80 at most.
+def _row_range(rng, span_of_element):
+    kind, slip = rng.integers(5), rng.integers(-1, 2, 2)
+    if kind == 0:
+        return -40 + slip[0], 40 + slip[1]
+    if kind == 1:
+        low = int(rng.integers(-140, 60))
+        return low, low + 80 + slip[0]
+    low = int(rng.integers(-130, 120) if kind == 2 else rng.integers(-45, -35) if kind == 3 else rng.integers(-10, 10))
+    return low, low + span_of_element + int(rng.integers(0, 4))
+
+
+def _edge_scales(format_, rng, shape):
+    if format_.scale == "ue4m3":
+        return _wide_scales(format_, rng, shape)
+    sizes = np.abs(format_.element.values[format_.element.values != 0])
+    sizes = sizes[np.isfinite(sizes)]
+    least, most = int(np.frexp(sizes.min())[1]) - 1, int(np.frexp(sizes.max())[1]) - 1
+    scales = np.empty(shape, np.int64)
+    for row in scales.reshape(-1, shape[-1]) if scales.size else ():
+        low, high = _row_range(rng, most - least)
+        low, high = low - least, max(low - least, high - most)
+        row[:] = rng.integers(low, high + 1, len(row)) if rng.random() < 0.5 else rng.choice([low, high], len(row))
+        row[rng.integers(len(row))] = low
+        row[rng.integers(len(row))] = high
+    scales = np.clip(scales + 127, 0, 254).astype(np.uint8)
+    scales[rng.random(shape) < 0.01] = 255
+    return scales
+
+
+def _edge_bf16(rng, shape):
+    exponents = rng.choice([1, 20, 62, 64, 90, 127, 160], shape[:-1] + (1,)) + rng.integers(0, 10, shape)
+    codes = (rng.integers(0, 2, shape) << 15 | exponents << 7 | rng.integers(0, 128, shape)).astype(np.uint32)
+    codes[rng.random(shape) < 0.05] = 0
+    rows = rng.random(shape[:-1] + (1,)) < 0.15
+    return np.where(rows & (rng.random(shape) < 0.1), codes & 0x807f, codes).astype(np.uint32)
+
+
+def _edges(format_, rng, shape):
+    codes = _edge_bf16(rng, shape) if format_.name == "bf16" else _finite(format_, rng, shape)
+    sign = np.uint32(1 << (format_.element.bits - 1) if rng.random() < 0.5 and format_.element.name != "int8" else 0)
+    apart = int(rng.choice([1, 2]))
+    for k in range(apart, shape[-1]):                  # with the other operand's alike: products that cancel
+        alike = rng.random(shape[:-1]) < 0.3
+        codes[..., k] = np.where(alike, codes[..., k - apart] ^ sign, codes[..., k])
+    if not format_.block:
+        return codes, None
+    columns = format_.scale_columns(shape[-1])
+    zero = rng.random(shape[:-1] + (columns,)) < 0.1
+    codes[np.repeat(zero, format_.block, -1)[..., : shape[-1]]] = 0
+    return codes, _edge_scales(format_, rng, shape[:-1] + (columns,))
+
+
 def _sprinkle(format_, rng, codes, scales):
     """NaN, infinity and -0 at some elements, NaN at some scales."""
     element = format_.element
@@ -126,6 +182,8 @@ def make(format_name, style, shape, rng, tensor_scale=None, divides=False):
     if style == "normal" or (style in ("codes", "sparse", "special") and format_.element.bits >= 16
                              and rng.random() < 0.7):
         codes, scales = _quantized(format_, rng, shape)
+    elif style == "edges":
+        codes, scales = _edges(format_, rng, shape)
     elif style == "sparse":
         codes, scales = _sparse(format_, rng, shape)
     else:

@@ -221,6 +221,11 @@ def product(rng, limits):
     own.setstate(rng.getstate())                       # so that other problems are as they were
     if not groups and a_batch == b_batch == 1 and _chance(own, 0.08):
         _groups_along_k(own, problem)
+    if _chance(own, 0.02 if limits.cuda else 0.12):
+        problem["order"] = "portable"
+    if not limits.cuda and _chance(own, 0.2):
+        for operand in own.choice(["ab", "ab", "a", "b"]):
+            problem[operand]["data"] = "edges"
     return problem
 
 

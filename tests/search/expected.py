@@ -8,32 +8,11 @@ import math
 
 import numpy as np
 
+import units
 from formats import SCALES
+from rounding import add_to_odd, f32
 
 U, TINY = 2.0 ** -24, 2.0 ** -149
-INTEGER_GRIDS = ("e2m1", "e2m3", "int8")
-
-
-def f32(numbers):
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(numbers, np.float64).astype(np.float32)
-
-
-def add_to_odd(x, y):
-    """x + y in fp64 with the last bit set where it is not exact: rounded to fp32 afterwards, it is rounded once."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        total = x + y
-        part = total - x
-        error = (x - (total - part)) + (y - part)
-        inexact = (error != 0) & np.isfinite(total)
-    if not inexact.any():
-        return total
-    bits = np.array(total).view(np.int64)
-    even = inexact & (bits & 1 == 0)
-    # The exact sum lies between two neighbours, of which the odd one is meant.
-    away = (error > 0) == (total > 0)
-    bits = np.where(even, np.where(away, bits + 1, bits - 1), bits)
-    return bits.view(np.float64)
 
 
 def fma32(x, y, z):
@@ -98,28 +77,30 @@ def _magnitudes(content, cuda):
 
 
 def runs_of(a, b):
-    """Columns of K whose sum is exact, or 1: the order of sums on the CPU."""
-    grids = a.block and b.block and a.element.name in INTEGER_GRIDS and b.element.name in INTEGER_GRIDS
-    return min(a.block, b.block) if grids else 1
+    """Columns of K whose sum is exact, or 1: the portable order of sums."""
+    return min(a.block, b.block) if units.sums_exact_blocks(a, b) else 1
 
 
-def steps(a, b, k, cuda):
+def steps(a, b, k, order):
     """The n of gamma_n."""
-    if not cuda:
-        return -(-k // runs_of(a.format, b.format))
-    fp16 = (a.format.name == "fp16") + (b.format.name == "fp16")
-    return max(10 * -(-k // 16) << fp16, k)
+    portable = -(-k // runs_of(a.format, b.format))
+    if order == "portable":
+        return portable
+    if order in units.UNITS:
+        return max(portable, units.roundings(order, a.format, b.format, k))
+    return max(10 * -(-k // 16) * units.terms(a.format) * units.terms(b.format), k)
 
 
 def gamma(n):
     return n * U / (1 - n * U)
 
 
-def underflow(a, b, k, cuda):
+def underflow(a, b, k, order):
     """What sums that are subnormal may lose."""
-    bf16 = cuda and "bf16" in (a.format.name, b.format.name)
-    fp16 = (a.format.name == "fp16") + (b.format.name == "fp16")
-    return (k + 1) * TINY / 2 + (-(-k // 16) * TINY * (1 << fp16) if bf16 else 0)
+    if order in units.UNITS:
+        return (k + 1) * TINY / 2 + units.flushed(order, a.format, b.format, k)
+    bf16 = order == "gpu" and "bf16" in (a.format.name, b.format.name)
+    return (k + 1) * TINY / 2 + (-(-k // 16) * TINY * units.terms(a.format) * units.terms(b.format) if bf16 else 0)
 
 
 def _scales_by_16(content):
@@ -136,23 +117,24 @@ def taken_by_scales(a, b, groups):
     return 2.0 ** -32 * by_parts(_multiply, groups, _scales_by_16(a), _scales_by_16(b))
 
 
-def sums(a, b, groups, cuda, any_order=False, scales_take=False):
-    """The interval of S for contents a and b."""
-    k = a.codes.shape[-1]
+def sums(a, b, groups, order, any_order=False, scales_take=False):
+    """The interval of S for contents a and b, in an order of units.py."""
+    k, cuda = a.codes.shape[-1], order == "gpu"
     exact = by_parts(_multiply, groups, a.values, b.values)
     size = by_parts(_multiply, groups, _magnitudes(a, cuda), _magnitudes(b, cuda))
-    bound = (gamma(steps(a, b, k, cuda)) + (8 * U if any_order else 0)) * size + underflow(a, b, k, cuda)
+    bound = (gamma(steps(a, b, k, order)) + (8 * U if any_order else 0)) * size + underflow(a, b, k, order)
     with np.errstate(invalid="ignore"):
         taken = taken_by_scales(a, b, groups) if scales_take else 0
-        # fp64's own error, and on a GPU one further rounding where a row has an exponent of its own.
-        bound = bound + taken + k * 2.0 ** -52 * size + (U * np.abs(np.where(np.isfinite(exact), exact, 0)) if cuda
-                                                         else 0)
+        # fp64's own error, and but for the portable order one further rounding where a row has an exponent of its own.
+        bound = bound + taken + k * 2.0 ** -52 * size
+        if order != "portable":
+            bound = bound + U * np.abs(np.where(np.isfinite(exact), exact, 0))
         lowest = by_parts(lambda x, y: x[..., :, None] + y[..., None, :], groups, _last_bits(a.values),
                           _last_bits(b.values))
-        # A GPU may take fp16 as two bf16 terms, which can be halves.
-        fp16 = cuda * ((a.format.name == "fp16") + (b.format.name == "fp16"))
+        # fp16 as two bf16 terms, which can be halves.
+        fp16 = (order != "portable") * ((a.format.name == "fp16") + (b.format.name == "fp16"))
         on_grid = (size * 2.0 ** fp16 <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (
-            lowest >= (-120 if cuda else -149))
+            lowest >= (-149 if order == "portable" else -120))
         # 2^-35 of a product of scales is no more than 2^-3 of what they may take, and cuts no bit from there on.
         on_grid = on_grid & (taken / 8 <= np.ldexp(1.0, np.minimum(lowest, 900)))
     found = _interval(exact, bound, size)

@@ -98,7 +98,8 @@ class Library:
     def __init__(self, path):
         self.dll = ctypes.CDLL(path)
         for name in ("bsm_last_error", "bsm_kernel_name", "bsm_layout_name", "bsm_packing_name", "bsm_real_name",
-                     "bsm_activation_name", "bsm_recipe_name", "bsm_backend_missing"):
+                     "bsm_activation_name", "bsm_recipe_name", "bsm_backend_missing",
+                     "bsm_order_name", "bsm_cpu_feature_name"):
             getattr(self.dll, name).restype = c_char_p
         for name in ("bsm_plan_workspace_bytes", "bsm_plan_b_panels_bytes", "bsm_plan_describe"):
             getattr(self.dll, name).restype = c_size_t
@@ -110,6 +111,7 @@ class Library:
         self.activations = self._names(self.dll.bsm_activation_name)
         self.recipes = self._names(self.dll.bsm_recipe_name)
         self.kernels = self._names(self.dll.bsm_kernel_name)
+        self.orders = self._names(self.dll.bsm_order_name)
         self.formats = self._names(lambda i: self.dll.bsm_format_get(i).contents.name if i > 0
                                    and self.dll.bsm_format_get(i) else None, 1)
 
@@ -157,6 +159,12 @@ class Context:
         lib = self.library
         return [name for name, i in lib.kernels.items()
                 if lib.dll.bsm_kernel_serves(self.handle, i, lib.formats[a], lib.formats[b])]
+
+    def features(self):
+        """Names of the CPU features that it uses."""
+        dll = self.library.dll
+        mask = dll.bsm_context_cpu_features(self.handle)
+        return {dll.bsm_cpu_feature_name(1 << i).decode() for i in range(31) if mask >> i & 1}
 
     def set_threads(self, threads):
         self.library.call("bsm_context_set_threads", self.handle, threads)

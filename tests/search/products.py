@@ -6,6 +6,7 @@ import numpy as np
 import data
 import expected
 import quantizer
+import units
 from formats import ELEMENTS, FORMATS
 from library import EUNSUPPORTED, GATES, NONFINITE, PER, Matmul, Plan, Refused, new
 from matrices import Content, Placed, place
@@ -216,29 +217,48 @@ class Call:
 
 # Expected -------------------------------------------------------------------------------------------------------------
 
-def expected_sums(numbers, problem, target, kernel):
-    """The interval of S, and of the CPU's order of sums the very bits of some elements."""
-    cuda = target.cuda
+def expected_sums(numbers, problem, described, note):
+    """The interval of S, and of the orders of CPUs the very bits of some elements."""
+    kernel, order = kernel_of(described), units.order_of(described)
+    bounds = "gpu" if kernel.startswith("cuda") else order
     fast = problem.get("compute") == "fast" and kernel.startswith("cuda_wgmma_fp8_requantized")
     if fast:
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
-    any_order, scales_take = cuda and problem.get("order") == "any", kernel.startswith("cuda_tcgen05_mxf4")
+    any_order, scales_take = bounds == "gpu" and problem.get("order") == "any", kernel.startswith("cuda_tcgen05_mxf4")
     if numbers.along_k:
         stretches = [numbers.stretch_of(matrix) for matrix in range(numbers.batch)]
-        found = expected.stacked([expected.sums(numbers.a.stretch(*ends), numbers.b.stretch(*ends), None, cuda,
+        found = expected.stacked([expected.sums(numbers.a.stretch(*ends), numbers.b.stretch(*ends), None, bounds,
                                                 any_order, scales_take) for ends in stretches])
     else:
-        found = expected.sums(numbers.a, numbers.b, numbers.groups, cuda, any_order, scales_take)
-    if not cuda or kernel == "cuda_simt":
-        _pin_some(found, numbers, data.generator(problem["data_seed"], 5))
+        found = expected.sums(numbers.a, numbers.b, numbers.groups, bounds, any_order, scales_take)
+    if order != "gpu":
+        _pin_some(found, numbers, order, data.generator(problem["data_seed"], 5), note)
     return found
 
 
 PINNED_TERMS = 1 << 14
 
 
-def _pin_some(found, numbers, rng):
-    """A few rows and columns in the order that matmul.h promises."""
+def _in_order(numbers, order, of_a, of_b, first, end, note):
+    """S of some rows (batch, rows) of A and of B; fallback rows of units have the portable order."""
+    a = numbers.a.values[of_a[0]][of_a[1]][:, first:end]
+    b = numbers.b.values[of_b[0]][of_b[1]][:, first:end]
+    portable = lambda: expected.in_order(a, b, expected.runs_of(numbers.a.format, numbers.b.format))
+    if order not in units.UNITS:
+        return portable()
+    rows = units.Rows(numbers.a, *of_a, first, end, numbers.b.format)
+    columns = units.Rows(numbers.b, *of_b, first, end, numbers.a.format)
+    fallback = rows.fallback[:, None] | columns.fallback[None, :]
+    sums = units.in_order(order, rows, columns)
+    note("sums by units", int((~fallback).sum()))
+    note("sums of fallback rows", int(fallback.sum()))
+    moved = (rows.exponents[:, None] != 0) | (columns.exponents[None, :] != 0)
+    note("sums of rows with exponents of their own", int((moved & ~fallback).sum()))
+    return np.where(fallback, portable(), sums) if fallback.any() else sums
+
+
+def _pin_some(found, numbers, order, rng, note):
+    """A few rows and columns in the order that the plan says."""
     if 0 in found.lo.shape:
         return
     batch, m, n = found.lo.shape
@@ -248,10 +268,9 @@ def _pin_some(found, numbers, rng):
     matrix_of = numbers.matrix_of_rows()[rows] if numbers.groups else np.full(len(rows), which)
     first, end = numbers.stretch_of(which)
     for row, matrix in zip(rows, matrix_of):
-        a = numbers.a.values[0 if numbers.groups or numbers.a.codes.shape[0] == 1 else which, row : row + 1, first:end]
-        b = numbers.b.values[matrix if numbers.b.codes.shape[0] > 1 else 0][columns, first:end]
-        sums = expected.in_order(a, b, expected.runs_of(numbers.a.format, numbers.b.format))
-        found.pin((which, row, columns), sums[0])
+        of_a = 0 if numbers.groups or numbers.a.codes.shape[0] == 1 else which, slice(row, row + 1)
+        of_b = matrix if numbers.b.codes.shape[0] > 1 else 0, columns
+        found.pin((which, row, columns), _in_order(numbers, order, of_a, of_b, first, end, note)[0])
 
 
 def expected_t(numbers, found):
@@ -376,7 +395,7 @@ class Runner:
         twin = Call(image, self.lib, numbers, storages, False, problem.get("amax", False)) if planned else None
         for call in (main,) + ((relation[0],) if relation else ()) + ((twin,) if twin else ()):
             call.product.compute = int(problem.get("compute") == "fast")
-            call.product.order = int(problem.get("order") == "any")
+            call.product.order = self.lib.orders[problem.get("order", "k")]
         if relation and numbers.along_k:               # BSM_COMPUTE_FAST is not for them
             relation[0].product.compute = 0
         image.upload()
@@ -428,6 +447,8 @@ class Runner:
         with plan:
             described = plan.describe()
             self._check_forced(described)
+            self._check_order(problem, described)
+            note("order " + units.order_of(described), 1)
             note("forced and run" if self.context.forced >= 0 else "chosen", 1)
             note("kernel " + kernel_of(described), 1)
             if problem["via"] == "multiply":
@@ -436,6 +457,18 @@ class Runner:
             else:
                 self._run_plan(problem["via"], plan, product, twin, once, note)
         return described
+
+    def _check_order(self, problem, described):
+        """The order is that which the machine has for the pair, unless a kernel was forced."""
+        order, asked = units.order_of(described), problem.get("order")
+        if asked == "portable" and order != "portable":
+            raise Wrong("order portable was asked for: %s" % described)
+        if self.target.cuda or asked == "portable" or self.context.forced >= 0:
+            return
+        a, b = (FORMATS[problem[x]["format"]] for x in ("a", "b"))
+        wanted = units.order_here(self.context.features(), self.lib.kernels, a, b)
+        if order != wanted:
+            raise Wrong("the machine's order for the pair is %s: %s" % (wanted, described))
 
     def _check_forced(self, described):
         """Forced, that kernel runs or none: matmul.h."""
@@ -521,14 +554,13 @@ class Runner:
 
     def _check(self, problem, numbers, main, relation, described, note):
         codes, scales, padding = main.result()
-        kernel = kernel_of(described)
         try:
-            self._compare(problem, numbers, main, relation, kernel, codes, scales, padding, note)
+            self._compare(problem, numbers, main, relation, described, codes, scales, padding, note)
         except Wrong as wrong:
             raise Wrong("%s\n    ran: %s" % (wrong, described))
 
-    def _compare(self, problem, numbers, main, relation, kernel, codes, scales, padding, note):
-        t = expected_t(numbers, expected_sums(numbers, problem, self.target, kernel))
+    def _compare(self, problem, numbers, main, relation, described, codes, scales, padding, note):
+        t = expected_t(numbers, expected_sums(numbers, problem, described, note))
         note("elements", t.lo.size)
         note("groups along K", len(numbers.along_k or []))
         note("elements of which every bit is known", int(t.single.sum()))

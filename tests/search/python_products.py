@@ -249,7 +249,7 @@ class PythonRunner(Runner):
         form = dict(activation=numbers.activation, gate=numbers.gate, out_recipe=numbers.recipe,
                     out_saturate=numbers.saturate, out_nonfinite=numbers.nonfinite,
                     compute="fast" if problem.get("compute") == "fast" else "exact",
-                    order="any" if problem.get("order") == "any" else "k")
+                    order=problem.get("order", "k"))
         form = {key: value for key, value in form.items() if choices.one_of(True, False) or value not in
                 ("none", "default", True, "propagate", "exact", "k")}
         return a, b, d, out, asked, form
