@@ -87,15 +87,16 @@ static int16_t exponent_of_row(const struct bsmi_matrix *m, bool beside_bf16, in
     return 0;
 }
 
-/* Subnormal numbers of bf16: the field of the exponent is 0, the rest is not. */
+/* Subnormal numbers of bf16, whose bits without the sign are 1 .. 0x7f: twice the bits less 1, with the highest bit
+ * turned so that the least is found by signed comparisons, which every vector has. */
 static bool any_subnormal(const uint16_t *codes, int64_t count)
 {
-    uint16_t any = 0;
+    int16_t least = INT16_MAX;
     for (int64_t i = 0; i < count; i++) {
-        const uint16_t below_least = (uint16_t)((codes[i] & 0x7fff) - 1);
-        any |= below_least < 0x7f;
+        const int16_t turned = (int16_t)(uint16_t)(2 * codes[i] + 0x7fff);
+        least = BSMI_MIN(least, turned);
     }
-    return any != 0;
+    return least <= INT16_MIN + 2 * 0x7f - 1;
 }
 
 void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, int64_t batch, int64_t first,

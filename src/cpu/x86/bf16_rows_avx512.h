@@ -188,23 +188,10 @@ AVX512_INLINE float bf16_scale_number(const struct bsmi_bf16_rows *rows, int64_t
     return scale;
 }
 
-/* The columns of a slice that there are in a row, as a mask. */
-AVX512_INLINE __mmask32 bf16_columns_there(const struct bsmi_bf16_rows *rows, int row, int64_t slice)
-{
-    const int64_t left = rows->part.length - slice * BSMI_SLICE;
-    return row >= rows->part.count ? 0 : left >= BSMI_SLICE ? 0xffffffff : ((__mmask32)1 << left) - 1;
-}
-
-AVX512_INLINE __m512i bf16_load_wide(const struct bsmi_bf16_rows *rows, int row, int64_t slice)
-{
-    return _mm512_maskz_loadu_epi16(bf16_columns_there(rows, row, slice), rows->codes[row] + slice * BSMI_SLICE * 2);
-}
-
-/* 32 numbers of a row; not of fp16.  largest: of fp8_numbers, of the rows so far. */
+/* 32 numbers of a row of codes.  table: rows->table; largest: of fp8_numbers, of the rows so far. */
 AVX512_INLINE __m512i bf16_decode_row(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int row,
-                                      int64_t slice, __m512i *largest)
+                                      int64_t slice, __m512i table, __m512i *largest)
 {
-    const __m512i table = _mm512_load_si512(rows->table);
     const uint8_t *const codes = rows->codes[row];
     const __m512i to_low = _mm512_set1_epi32(4 << 16);
     __m512i scales;
@@ -231,8 +218,7 @@ AVX512_INLINE __m512i bf16_decode_row(enum bsmi_bf16_kind kind, const struct bsm
         return fp8_numbers(kind, words, _mm512_slli_epi16(words, kind == BSMI_BF16_OF_E4M3 ? 4 : 5), table, scales,
                            largest);
     }
-    case BSMI_BF16_OF_INT8: return int8_row(codes + slice * 32, bf16_scale_number(rows, slice, row));
-    default: return bf16_load_wide(rows, row, slice);
+    default: return int8_row(codes + slice * 32, bf16_scale_number(rows, slice, row));
     }
 }
 
@@ -241,9 +227,9 @@ struct bf16_terms { __m512i first, second; };
 
 AVX512_INLINE struct bf16_terms bf16_split(__m512i halves)
 {
-    const __m512i upper_words = _mm512_add_epi16(_mm512_set1_epi16(1), _mm512_slli_epi16(
-        _mm512_set_epi16(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7,
-                         6, 5, 4, 3, 2, 1, 0), 1));
+    const __m512i upper_words = _mm512_setr_epi32(
+        0x00030001, 0x00070005, 0x000b0009, 0x000f000d, 0x00130011, 0x00170015, 0x001b0019, 0x001f001d, 0x00230021,
+        0x00270025, 0x002b0029, 0x002f002d, 0x00330031, 0x00370035, 0x003b0039, 0x003f003d);
     const __m512 x[2] = { _mm512_cvtph_ps(_mm512_castsi512_si256(halves)),
                           _mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)) };
     __m512i first[2], second[2];
@@ -260,23 +246,64 @@ AVX512_INLINE struct bf16_terms bf16_split(__m512i halves)
                                 _mm512_permutex2var_epi16(second[0], upper_words, second[1]) };
 }
 
-/* 16 rows of a slice into a row tile; of fp16 the second terms follow at second_tile. */
+/* 32 columns of 16 bits of a row; what is missing is zero. */
+AVX512_INLINE __m512i bf16_load_wide(const struct bsmi_bf16_rows *rows, bool whole, int row, int64_t slice)
+{
+    const int64_t left = rows->part.length - slice * BSMI_SLICE;
+    const uint8_t *const codes = rows->codes[row] + slice * BSMI_SLICE * 2;
+    if (whole) return _mm512_loadu_si512(codes);
+    return _mm512_maskz_loadu_epi16(
+        row >= rows->part.count ? 0 : left >= BSMI_SLICE ? 0xffffffff : ((__mmask32)1 << left) - 1, codes);
+}
+
+/* Whether neither rows nor columns of the slice are missing. */
+AVX512_INLINE bool bf16_slice_is_whole(const struct bsmi_bf16_rows *rows, int64_t slice)
+{
+    return rows->part.count == BSMI_TILE_ROWS && (slice + 1) * BSMI_SLICE <= rows->part.length;
+}
+
+AVX512_INLINE void bf16_copy_slice(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, bool whole,
+                                   int64_t slice, uint16_t *tile, uint16_t *second_tile)
+{
+#pragma GCC unroll 4
+    for (int r = 0; r < BSMI_TILE_ROWS; r++) {
+        const __m512i numbers = bf16_load_wide(rows, whole, r, slice);
+        if (kind == BSMI_BF16_OF_BF16) {
+            _mm512_store_si512(tile + r * BSMI_SLICE, numbers);
+            continue;
+        }
+        const struct bf16_terms terms = bf16_split(numbers);
+        _mm512_store_si512(tile + r * BSMI_SLICE, terms.first);
+        _mm512_store_si512(second_tile + r * BSMI_SLICE, terms.second);
+    }
+}
+
+AVX512_INLINE bool bf16_kind_is_wide(enum bsmi_bf16_kind kind)
+{
+    return kind == BSMI_BF16_OF_BF16 || kind == BSMI_BF16_OF_FP16;
+}
+
+AVX512_INLINE bool bf16_kind_has_specials(enum bsmi_bf16_kind kind)
+{
+    return kind == BSMI_BF16_OF_E4M3 || kind == BSMI_BF16_OF_E5M2;
+}
+
+/* 16 rows of a slice into a row tile; of fp16 the second terms into second_tile. */
 AVX512_INLINE void bsmi_bf16_decode_slice(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
                                           uint16_t *tile, uint16_t *second_tile)
 {
-    __m512i largest = _mm512_setzero_si512();
-#pragma GCC unroll 4
-    for (int r = 0; r < BSMI_TILE_ROWS; r++) {
-        if (kind == BSMI_BF16_OF_FP16) {
-            const struct bf16_terms terms = bf16_split(bf16_load_wide(rows, r, slice));
-            _mm512_store_si512(tile + r * BSMI_SLICE, terms.first);
-            _mm512_store_si512(second_tile + r * BSMI_SLICE, terms.second);
-        } else {
-            _mm512_store_si512(tile + r * BSMI_SLICE, bf16_decode_row(kind, rows, r, slice, &largest));
-        }
+    if (bf16_kind_is_wide(kind)) {
+        if (bf16_slice_is_whole(rows, slice)) bf16_copy_slice(kind, rows, true, slice, tile, second_tile);
+        else bf16_copy_slice(kind, rows, false, slice, tile, second_tile);
+        return;
     }
-    const bool fp8 = kind == BSMI_BF16_OF_E4M3 || kind == BSMI_BF16_OF_E5M2;
-    if (rows->nan_scales || (fp8 && fp8_has_specials(kind, largest))) bsmi_bf16_mend(rows, slice, false, tile);
+    __m512i largest = _mm512_setzero_si512();
+    const __m512i table = _mm512_load_si512(rows->table);
+#pragma GCC unroll 16
+    for (int r = 0; r < BSMI_TILE_ROWS; r++)
+        _mm512_store_si512(tile + r * BSMI_SLICE, bf16_decode_row(kind, rows, r, slice, table, &largest));
+    if (rows->nan_scales || (bf16_kind_has_specials(kind) && fp8_has_specials(kind, largest)))
+        bsmi_bf16_mend(rows, slice, false, tile);
 }
 
 #endif

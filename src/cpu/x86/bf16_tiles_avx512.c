@@ -1,5 +1,6 @@
 /* Panels of tiles of bf16: bf16_tiles_avx512.h. */
 #if defined(__x86_64__)
+#include "bf16_columns_avx512.h"
 #include "bf16_tiles_avx512.h"
 
 #include "core/core.h"
@@ -21,39 +22,6 @@ static enum bsmi_bf16_kind kind_of(const struct bsmi_matrix *m)
     case BSM_BF16: return BSMI_BF16_OF_BF16;
     default: return BSMI_BF16_OF_FP16;
     }
-}
-
-/* Transposing -------------------------------------------------------------------------------------------------------*/
-
-/* Of 16 rows the bytes [4 i, 4 i + 4) of sixteen bytes each, in row order: vector i.  z[i]: rows i, 4 + i, 8 + i, 12 +
- * i. */
-AVX512_INLINE void transpose_quarters(const __m512i z[4], __m512i out[4])
-{
-    const __m512i t[4] = { _mm512_unpacklo_epi32(z[0], z[1]), _mm512_unpackhi_epi32(z[0], z[1]),
-                           _mm512_unpacklo_epi32(z[2], z[3]), _mm512_unpackhi_epi32(z[2], z[3]) };
-    out[0] = _mm512_unpacklo_epi64(t[0], t[2]);
-    out[1] = _mm512_unpackhi_epi64(t[0], t[2]);
-    out[2] = _mm512_unpacklo_epi64(t[1], t[3]);
-    out[3] = _mm512_unpackhi_epi64(t[1], t[3]);
-}
-
-AVX512_INLINE __m128i sixteen_bytes(const void *bytes) { return _mm_loadu_si128((const __m128i *)bytes); }
-
-/* Insertions of what comes from memory keep the shuffles' port free. */
-AVX512_INLINE __m512i four_rows(const void *a, const void *b, const void *c, const void *d)
-{
-    const __m512i ab = _mm512_inserti32x4(_mm512_castsi128_si512(sixteen_bytes(a)), sixteen_bytes(b), 1);
-    return _mm512_inserti32x4(_mm512_inserti32x4(ab, sixteen_bytes(c), 2), sixteen_bytes(d), 3);
-}
-
-/* Bytes [byte, byte + 16) of 16 rows. */
-AVX512_INLINE void load_quarters(const uint8_t *const *rows, int64_t byte, __m512i out[4])
-{
-    __m512i z[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-        z[i] = four_rows(rows[i] + byte, rows[i + 4] + byte, rows[i + 8] + byte, rows[i + 12] + byte);
-    transpose_quarters(z, out);
 }
 
 /* Making rows ready -------------------------------------------------------------------------------------------------*/
@@ -121,7 +89,7 @@ AVX512 static bool make_all_scales(const struct scale_maker *maker, const uint8_
     __mmask16 nans = 0;
     for (int64_t first = 0; first < blocks; first += BSMI_SCALE_GROUP) {
         __m512i fours[4];
-        load_quarters(codes, first, fours);
+        load_fours(codes, first, fours);
         for (int i = 0; i < BSMI_SCALE_GROUP; i++) {
             const bool there = first + i < blocks;
             const __m512i at = _mm512_add_epi8(places, _mm512_set1_epi32(i % 4)),
@@ -143,13 +111,15 @@ AVX512 static void make_unit_scales(const struct scale_maker *maker, int64_t sli
 }
 
 /* Of fp8 subnormal numbers alone are looked up. */
-static void make_table(const struct bsmi_operand *o, enum bsmi_bf16_kind kind, uint16_t *table)
+AVX512 static void make_table(const struct bsmi_operand *o, enum bsmi_bf16_kind kind, uint16_t *table)
 {
-    const int codes = kind == BSMI_BF16_OF_FP4 || kind == BSMI_BF16_OF_FP4_BLOCK16 ? 16 : 32;
-    const float lift = bsmi_float_power_of_two(bf16_lift(kind));
-    for (int i = 0; i < 32; i++) {
-        const float value = o->values[i % codes];
-        table[i] = value == 0 ? 0 : (uint16_t)(bsmi_float_bits(value * lift) >> 16);
+    const bool fp4 = kind == BSMI_BF16_OF_FP4 || kind == BSMI_BF16_OF_FP4_BLOCK16;
+    const __m512 lift = _mm512_set1_ps(bsmi_float_power_of_two(bf16_lift(kind)));
+    for (int i = 0; i < 32; i += 16) {
+        const __m512 values = _mm512_loadu_ps(o->values + (fp4 ? 0 : i));
+        const __mmask16 nonzero = _mm512_cmp_ps_mask(values, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        const __m512i bits = _mm512_castps_si512(_mm512_maskz_mul_ps(nonzero, values, lift));
+        _mm256_store_si256((__m256i *)(void *)(table + i), _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
     }
 }
 
@@ -230,33 +200,12 @@ AVX512 static void row_tiles(const struct bsmi_bf16_rows *rows, struct places pl
     BSMI_BY_BF16_KIND(rows->kind, fill_row_tiles, rows, places, tiles)
 }
 
-/* A row tile into a column tile: words of two numbers are transposed. */
-AVX512_INLINE void transpose_tile(const uint16_t *row_tile, uint16_t *column_tile)
-{
-#pragma GCC unroll 4
-    for (int quarter = 0; quarter < 4; quarter++) {
-        const uint16_t *const from = row_tile + quarter * 8;
-        __m512i z[4], out[4];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++)
-            z[i] = four_rows(from + i * BSMI_SLICE, from + (i + 4) * BSMI_SLICE, from + (i + 8) * BSMI_SLICE,
-                             from + (i + 12) * BSMI_SLICE);
-        transpose_quarters(z, out);
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) _mm512_store_si512(column_tile + (quarter * 4 + i) * 32, out[i]);
-    }
-}
-
 AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, struct places places,
                                      uint16_t *tiles)
 {
     const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
-    _Alignas(64) uint16_t row_tile[2][BSMI_TILE_NUMBERS];
-    for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice) {
-        bsmi_bf16_decode_slice(kind, rows, s, row_tile[0], row_tile[1]);
-        transpose_tile(row_tile[0], tiles);
-        if (kind == BSMI_BF16_OF_FP16) transpose_tile(row_tile[1], tiles + places.to_second);
-    }
+    for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice)
+        bsmi_bf16_decode_columns(kind, rows, s, tiles, tiles + places.to_second);
 }
 
 AVX512 static void column_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)
