@@ -28,6 +28,8 @@ extern const struct bsmi_microkernel bsmi_bf16_dot_avx512;
 /* Tiles of S by AMX. */
 size_t bsmi_bf16_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_bf16_few_rows_amx_scratch_bytes(int64_t rows, int64_t columns);
+void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch);
 #elif defined(__aarch64__)
 extern const struct bsmi_microkernel bsmi_int8_dot_i8mm, bsmi_int8_dot_dotprod;
 #endif

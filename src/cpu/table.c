@@ -95,6 +95,7 @@ const char *bsmi_family_order(enum bsmi_family family)
  *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
+    { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx) },
     { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024, 1024,  0, UNIT(bf16_tiles_amx) },
     { "fp4_few_rows_avx2",           AVX2,   FP4_PAIR,    4, 32,    4, 1024,  4, MICROKERNEL(bsmi_fp4_few_rows_avx2) },
     { "int8_few_rows_avx2",          AVX2,   INT8_PAIR,   4, 32,    4, 1024,  2,
