@@ -11,30 +11,25 @@ static const struct { int8_t least, most; } element_ranges[BSM_ELEMENT_COUNT] = 
     [BSM_E2M3] = { -3, 2 },  [BSM_E2M1] = { -1, 2 },   [BSM_INT8] = { -6, 1 },       /* -2 is a code */
 };
 
-/* A scale code is outside if its block may have numbers outside: least .. least + span are not, nor is NaN. */
-struct bounds { uint8_t least, span; };
+/* Scale codes with which no number of a block leaves the range; nor does NaN. */
+struct bounds { uint8_t least, most; };
 
 static struct bounds bounds_of(bsm_element element)
 {
-    const int least = BIAS + LEAST_EXPONENT - element_ranges[element].least,
-              most = BIAS + MOST_EXPONENT - element_ranges[element].most;
-    return (struct bounds){ (uint8_t)least, (uint8_t)(most - least) };
+    return (struct bounds){ (uint8_t)(BIAS + LEAST_EXPONENT - element_ranges[element].least),
+                            (uint8_t)(BIAS + MOST_EXPONENT - element_ranges[element].most) };
 }
 
-static bool is_outside(struct bounds bounds, uint8_t code)
-{
-    return code != NAN_SCALE && (uint8_t)(code - bounds.least) > bounds.span;
-}
-
-/* One byte a code, without a branch: this loop is a vector's. */
+/* Without a branch: this loop is a vector's.  The code behind NaN's is 0 as a byte. */
 static bool any_outside(struct bounds bounds, const uint8_t *codes, int64_t count)
 {
-    uint8_t any = 0;
+    uint8_t least = NAN_SCALE, behind_most = 0;
     for (int64_t s = 0; s < count; s++) {
-        const uint8_t above = (uint8_t)(codes[s] - bounds.least) > bounds.span, finite = codes[s] != NAN_SCALE;
-        any |= above & finite;
+        const uint8_t next = (uint8_t)(codes[s] + 1);
+        least = BSMI_MIN(least, codes[s]);
+        behind_most = BSMI_MAX(behind_most, next);
     }
-    return any != 0;
+    return count > 0 && (least < bounds.least || behind_most > bounds.most + 1);
 }
 
 static bool block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k)
@@ -52,7 +47,7 @@ static bool leaves_bounds(const struct bsmi_matrix *m, struct bounds bounds, int
 {
     uint8_t code;
     bsmi_row_scales(m, batch, row, s, 1, &code);
-    return is_outside(bounds, code) && !block_is_zero(m, batch, row, s, k);
+    return any_outside(bounds, &code, 1) && !block_is_zero(m, batch, row, s, k);
 }
 
 /* The middle of the range of a row that leaves the bounds. */
@@ -87,16 +82,27 @@ static int16_t exponent_of_row(const struct bsmi_matrix *m, bool beside_bf16, in
     return 0;
 }
 
-/* Subnormal numbers of bf16, whose bits without the sign are 1 .. 0x7f: twice the bits less 1, with the highest bit
- * turned so that the least is found by signed comparisons, which every vector has. */
+/* Twice the bits of a bf16 number less 1, with the highest bit turned: of subnormal numbers, whose bits without the
+ * sign are 1 .. 0x7f, these are the least, as signed words, which every vector compares. */
+enum { MOST_OF_SUBNORMAL = INT16_MIN + 2 * 0x7f - 1 };
+static int16_t turned(uint16_t code) { return (int16_t)(uint16_t)(2 * code + 0x7fff); }
+
+/* Four at a time: one after the other they would wait for one another. */
 static bool any_subnormal(const uint16_t *codes, int64_t count)
 {
+    const int64_t quarter = count / 4;
+    const uint16_t *const a = codes, *const b = a + quarter, *const c = b + quarter, *const d = c + quarter;
     int16_t least = INT16_MAX;
-    for (int64_t i = 0; i < count; i++) {
-        const int16_t turned = (int16_t)(uint16_t)(2 * codes[i] + 0x7fff);
-        least = BSMI_MIN(least, turned);
+    for (int64_t i = 0; i < quarter; i++) {
+        const int16_t ab = BSMI_MIN(turned(a[i]), turned(b[i])), cd = BSMI_MIN(turned(c[i]), turned(d[i])),
+                      four = BSMI_MIN(ab, cd);
+        least = BSMI_MIN(least, four);
     }
-    return least <= INT16_MIN + 2 * 0x7f - 1;
+    for (int64_t i = 4 * quarter; i < count; i++) {
+        const int16_t last = turned(codes[i]);
+        least = BSMI_MIN(least, last);
+    }
+    return least <= MOST_OF_SUBNORMAL;
 }
 
 void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, int64_t batch, int64_t first,

@@ -14,10 +14,10 @@ enum { BSMI_PAIR_NUMBERS = 2 * BSMI_TILE_ROWS /* two columns of a column tile: a
 /* Insertions of what comes from memory keep the port of shuffles free. */
 AVX512_INLINE __m512i four_sixteens(const uint8_t *a, const uint8_t *b, const uint8_t *c, const uint8_t *d)
 {
-    const __m128i *const from[4] = { (const __m128i *)(const void *)a, (const __m128i *)(const void *)b,
-                                     (const __m128i *)(const void *)c, (const __m128i *)(const void *)d };
-    const __m512i two = _mm512_inserti32x4(_mm512_castsi128_si512(_mm_loadu_si128(from[0])), _mm_loadu_si128(from[1]), 1);
-    return _mm512_inserti32x4(_mm512_inserti32x4(two, _mm_loadu_si128(from[2]), 2), _mm_loadu_si128(from[3]), 3);
+    const __m512i first = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(const void *)a)),
+                  two = _mm512_inserti32x4(first, _mm_loadu_si128((const __m128i *)(const void *)b), 1),
+                  three = _mm512_inserti32x4(two, _mm_loadu_si128((const __m128i *)(const void *)c), 2);
+    return _mm512_inserti32x4(three, _mm_loadu_si128((const __m128i *)(const void *)d), 3);
 }
 
 /* 16 bytes of each of 16 rows; a quarter of vector i has row 4 * quarter + i. */
@@ -90,7 +90,8 @@ AVX512_INLINE void fp4_columns(enum bsmi_bf16_kind kind, const struct bsmi_bf16_
         const __m512i of_block = _mm512_load_si512(scales[two_blocks ? i / 2 : 0]);
 #pragma GCC unroll 4
         for (unsigned j = 0; j < 4; j++)
-            _mm512_store_si512(tile + (4 * i + (int)j) * BSMI_PAIR_NUMBERS, fp4_pair(kind, fours[i], j, table, of_block));
+            _mm512_store_si512(tile + (4 * i + (int)j) * BSMI_PAIR_NUMBERS,
+                               fp4_pair(kind, fours[i], j, table, of_block));
     }
 }
 

@@ -26,26 +26,26 @@ static enum bsmi_bf16_kind kind_of(const struct bsmi_matrix *m)
 
 /* Making rows ready -------------------------------------------------------------------------------------------------*/
 
-/* What makes scales of one operand's rows out of codes, a row a word. */
+/* What makes scales out of codes, a row a word. */
 struct scale_maker {
-    enum bsmi_bf16_kind kind;
     __m512i bases;                        /* of nvfp4 none; of int8 what to subtract from a code; else what the code is
                                              subtracted from, in both words */
-    __mmask16 there;                      /* neither missing nor a fallback row */
+    __m512i missing;                      /* all ones in words of rows that are missing or fallback rows */
 };
 
 AVX512 static struct scale_maker make_scale_maker(const struct bsmi_part *part, enum bsmi_bf16_kind kind)
 {
-    struct scale_maker maker = { .kind = kind };
-    _Alignas(64) int32_t bases[BSMI_TILE_ROWS] = { 0 };
-    for (int r = 0; r < (int)part->count; r++) {
-        const int exponent = part->exponents == NULL ? 0 : part->exponents[r];
-        if (exponent == BSMI_FALLBACK_ROW) continue;
-        maker.there |= (__mmask16)(1 << r);
-        bases[r] = kind == BSMI_BF16_OF_INT8 ? exponent + 6 : (bf16_lift(kind) + E8M0_BIAS + exponent) * 0x10001;
-    }
-    maker.bases = _mm512_load_si512(bases);
-    return maker;
+    const __mmask16 rows = (__mmask16)((1u << part->count) - 1);
+    const __m256i given =
+        part->exponents == NULL ? _mm256_setzero_si256() : _mm256_maskz_loadu_epi16(rows, part->exponents);
+    const __m512i exponents = _mm512_cvtepi16_epi32(given), lift = _mm512_set1_epi32(bf16_lift(kind) + E8M0_BIAS),
+                  bases = _mm512_add_epi32(exponents, lift);
+    const __mmask16 there = _mm512_mask_cmpneq_epi32_mask(rows, exponents, _mm512_set1_epi32(BSMI_FALLBACK_ROW));
+    return (struct scale_maker){
+        kind == BSMI_BF16_OF_INT8 ? _mm512_add_epi32(exponents, _mm512_set1_epi32(6))
+                                  : _mm512_mask_blend_epi16(0xaaaaaaaa, bases, _mm512_slli_epi32(bases, 16)),
+        _mm512_maskz_set1_epi32((__mmask16)~there, -1),
+    };
 }
 
 /* Codes of nvfp4's scales as fp32. */
@@ -70,43 +70,64 @@ AVX512_INLINE __m512i power_of_two_numbers(__m512i codes, __m512i bases)
     return _mm512_maskz_slli_epi32(normal, field, 23);
 }
 
-AVX512_INLINE __m512i make_scales(const struct scale_maker *maker, __m512i codes)
+/* Byte `byte` of the words: codes of a block. */
+AVX512_INLINE __m512i make_scales(enum bsmi_bf16_kind kind, const struct scale_maker *maker, __m512i fours, int byte)
 {
-    if (maker->kind == BSMI_BF16_OF_NVFP4) return _mm512_maskz_mov_epi32(maker->there, ue4m3_numbers(codes));
-    if (maker->kind == BSMI_BF16_OF_INT8)
-        return _mm512_maskz_mov_epi32(maker->there, power_of_two_numbers(codes, maker->bases));
-    const __m512i twice = _mm512_or_si512(codes, _mm512_slli_epi32(codes, 16));
-    return _mm512_mask_slli_epi16(_mm512_set1_epi32(-1), (__mmask32)_mm512_movepi16_mask(_mm512_movm_epi32(
-        maker->there)), _mm512_sub_epi16(maker->bases, twice), 7);
+    const bool numbers = kind == BSMI_BF16_OF_NVFP4 || kind == BSMI_BF16_OF_INT8;
+    const char none = -1, again = numbers ? none : 0;
+    const __m512i places = _mm512_broadcast_i32x4(_mm_setr_epi8(
+        0, none, again, none, 4, none, (char)(again | 4), none, 8, none, (char)(again | 8), none, 12, none,
+        (char)(again | 12), none));
+    const __m512i at = _mm512_add_epi8(places, _mm512_set1_epi32(numbers ? byte : byte * 0x10001)),
+                  codes = _mm512_shuffle_epi8(fours, at);
+    if (kind == BSMI_BF16_OF_NVFP4) return _mm512_andnot_si512(maker->missing, ue4m3_numbers(codes));
+    if (kind == BSMI_BF16_OF_INT8)
+        return _mm512_andnot_si512(maker->missing, power_of_two_numbers(codes, maker->bases));
+    return _mm512_or_si512(maker->missing, _mm512_slli_epi16(_mm512_sub_epi16(maker->bases, codes), 7));
 }
 
-/* Returns whether a scale of a row that is there is NaN; of nvfp4 those are numbers among others. */
-AVX512 static bool make_all_scales(const struct scale_maker *maker, const uint8_t *const *codes, int64_t blocks,
-                                   uint32_t (*scales)[BSMI_TILE_ROWS])
+/* Bytes behind the last of `left` are zeros. */
+AVX512_INLINE __m512i first_bytes(__m512i fours, int64_t left)
 {
-    const __m512i places = _mm512_broadcast_i32x4(_mm_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1,
-                                                                -1));
-    __mmask16 nans = 0;
+    return left >= 4 ? fours : _mm512_and_si512(fours, _mm512_set1_epi32((1 << 8 * left) - 1));
+}
+
+/* Returns whether an e8m0 scale is NaN; those of nvfp4 are numbers among others. */
+AVX512_INLINE bool make_block_scales(enum bsmi_bf16_kind kind, const struct scale_maker *maker,
+                                     const uint8_t *const *codes, int64_t blocks, uint32_t (*scales)[BSMI_TILE_ROWS])
+{
+    __m512i largest = _mm512_setzero_si512();
     for (int64_t first = 0; first < blocks; first += BSMI_SCALE_GROUP) {
         __m512i fours[4];
         load_fours(codes, first, fours);
-        for (int i = 0; i < BSMI_SCALE_GROUP; i++) {
-            const bool there = first + i < blocks;
-            const __m512i at = _mm512_add_epi8(places, _mm512_set1_epi32(i % 4)),
-                          of_block = _mm512_shuffle_epi8(fours[i / 4], at);
-            const __m512i made = make_scales(maker, of_block);
-            _mm512_store_si512(scales[first + i], there ? made : _mm512_setzero_si512());
-            if (there) nans |= _mm512_cmpeq_epi32_mask(of_block, _mm512_set1_epi32(NAN_SCALE));
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            if (first + 4 * i >= blocks) break;
+            const __m512i four = first_bytes(fours[i], blocks - first - 4 * i);
+            largest = _mm512_max_epu8(largest, four);
+#pragma GCC unroll 4
+            for (int j = 0; j < 4; j++)
+                _mm512_store_si512(scales[first + 4 * i + j], make_scales(kind, maker, four, j));
         }
     }
-    return (nans & maker->there) != 0 && maker->kind != BSMI_BF16_OF_NVFP4;
+    return kind != BSMI_BF16_OF_NVFP4 && _mm512_cmpeq_epi8_mask(largest, _mm512_set1_epi8((char)NAN_SCALE)) != 0;
 }
 
-/* Elements without scales: as if all codes were those of 1. */
+AVX512 static bool make_all_scales(enum bsmi_bf16_kind kind, const struct scale_maker *maker,
+                                   const uint8_t *const *codes, int64_t blocks, uint32_t (*scales)[BSMI_TILE_ROWS])
+{
+    switch (kind) {                       /* the other kinds differ in their bases alone */
+    case BSMI_BF16_OF_NVFP4: return make_block_scales(BSMI_BF16_OF_NVFP4, maker, codes, blocks, scales);
+    case BSMI_BF16_OF_INT8: return make_block_scales(BSMI_BF16_OF_INT8, maker, codes, blocks, scales);
+    default: return make_block_scales(BSMI_BF16_OF_FP4, maker, codes, blocks, scales);
+    }
+}
+
+/* 8-bit floats without scales: as if all codes were those of 1. */
 AVX512 static void make_unit_scales(const struct scale_maker *maker, int64_t slices,
                                     uint32_t (*scales)[BSMI_TILE_ROWS])
 {
-    const __m512i made = make_scales(maker, _mm512_set1_epi32(E8M0_BIAS));
+    const __m512i made = make_scales(BSMI_BF16_OF_E4M3, maker, _mm512_set1_epi32(E8M0_BIAS), 0);
     for (int64_t s = 0; s < slices; s++) _mm512_store_si512(scales[s], made);
 }
 
@@ -149,7 +170,7 @@ AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, str
         return;
     }
     const int64_t blocks = bsmi_scale_code_rows(own, BSMI_TILE_ROWS, &rows->scale_codes);
-    rows->nan_scales = make_all_scales(&maker, rows->scale_codes.rows, blocks, rows->scales);
+    rows->nan_scales = make_all_scales(rows->kind, &maker, rows->scale_codes.rows, blocks, rows->scales);
 }
 
 static uint16_t special_of(const struct bsmi_bf16_rows *rows, int r, int64_t k, uint8_t code, uint16_t number)
