@@ -188,6 +188,7 @@ class Build:
         self.folder, self.scratch = os.path.abspath(folder), scratch
         self.compiles = {}                             # object: source, command, folder
         self.library = {}                              # source of the library: its object
+        self.emulated = {}                             # the same where the library's matrix units are emulated
         with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
             for entry in json.load(file):
                 words = shlex.split(entry["command"])
@@ -195,6 +196,8 @@ class Build:
                 self.compiles[made] = (os.path.relpath(entry["file"], SOURCE), words, entry["directory"])
                 if "/blockscale_objects.dir/" in made:
                     self.library[os.path.relpath(entry["file"], SOURCE)] = made
+                if "/blockscale_emulated_objects.dir/" in made:
+                    self.emulated[os.path.relpath(entry["file"], SOURCE)] = made
         self.links = {}                                # program: its folder and the command that links it there
         for path in glob.glob(os.path.join(folder, "tests/**/CMakeFiles/test_*.dir/link.txt"), recursive=True):
             with open(path, encoding="utf-8") as file:
@@ -219,6 +222,11 @@ class Build:
         """The objects of a program itself."""
         folder, words = self.links[name]
         return [made for made in (os.path.join(folder, word) for word in words) if made in self.compiles]
+
+    def library_objects(self, name, sources):
+        """The library's objects of these sources, as a program is linked with them."""
+        emulated = any(word.endswith("/libblockscale_emulated.a") for word in self.links[name][1])
+        return [(self.emulated if emulated and source in self.emulated else self.library)[source] for source in sources]
 
     def compile(self, tree, made, target):
         """Compiles what an object of the build was made of, from a tree of sources.  Kernels are slow to test without
@@ -313,7 +321,7 @@ class Bench:
         build = self.build
         own = [made for made in build.own_objects(name) if bug.file in build.read_dependencies(made)]
         replaced = {}
-        for made in [build.library[source] for source in sources] + own:
+        for made in build.library_objects(name, sources) + own:
             replaced[made] = os.path.join(folder, re.sub(r"\W", "_", os.path.relpath(made, build.folder)) + ".o")
             if not os.path.exists(replaced[made]):
                 build.compile(self.folder, made, replaced[made])

@@ -9,6 +9,13 @@ float emulated_vdpbf16ps(float sum, const uint16_t a[2], const uint16_t b[2])
     return flushing_fma(fp32_of_bf16(a[0]), fp32_of_bf16(b[0]), sum);
 }
 
+void emulated_vdpbf16ps_512(float sums[16], const void *a, const void *b)
+{
+    uint16_t x[32], y[32];
+    memcpy(x, a, sizeof x), memcpy(y, b, sizeof y);
+    for (int i = 0; i < 16; i++) sums[i] = emulated_vdpbf16ps(sums[i], x + 2 * i, y + 2 * i);
+}
+
 void emulated_bfmmla(float sums[4], const uint16_t a[8], const uint16_t b[8])
 {
     for (int i = 0; i < 4; i++)

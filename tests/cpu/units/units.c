@@ -15,10 +15,7 @@ void configure_tiles(uint8_t bytes[64], const struct shapes *s)
 
 /* In plain C ------------------------------------------------------------------------------------------------------- */
 
-static void vdpbf16ps_in_c(float *sums, const uint16_t *a, const uint16_t *b)
-{
-    for (int i = 0; i < LANES; i++) sums[i] = emulated_vdpbf16ps(sums[i], a + 2 * i, b + 2 * i);
-}
+static void vdpbf16ps_in_c(float *sums, const uint16_t *a, const uint16_t *b) { emulated_vdpbf16ps_512(sums, a, b); }
 
 static void tiles_in_c(const struct shapes *s, bool integers, struct memory *m)
 {
