@@ -74,8 +74,8 @@ static uint64_t memory_object(const struct access *a, uint32_t lane)
     return (uint64_t)SYNC_MEMORY << 60 | (a->address[lane] & ((UINT64_C(1) << 59) - 1)) | UINT64_C(1) << 59;
 }
 
-/* A release, or a relaxed write behind a fence, hands on what the lane knows; an acquire, or a fence behind a relaxed
- * read, takes it. */
+/* A release, or a relaxed write behind a fence, hands on what the lane knows (with weak writes between: what it knew at
+ * the fence); an acquire, or a fence behind a relaxed read, takes it. */
 void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics)
 {
     if (w->clocks == NULL) return;
@@ -86,6 +86,7 @@ void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum
         if (a->reads && acquires) checks_acquire(w, 1u << l, object);
         else if (a->reads) w->clocks->relaxed[l] = object;
         if (a->writes && (releases || (w->clocks->fence_seen >> l & 1) != 0)) checks_release(w, 1u << l, object);
+        else if (a->writes) clocks_tell_fenced(w, 1u << l, object);
     }
 }
 
@@ -94,6 +95,7 @@ void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object)
     if (w->clocks == NULL) return;
     const uint32_t fenced = w->clocks->fence_seen;
     checks_release(w, lanes & fenced, object);
+    clocks_tell_fenced(w, lanes & ~fenced, object);
     clocks_tell_proxied(w, lanes & ~fenced, object);
     clocks_carry_out(w, lanes, object);
 }

@@ -87,8 +87,8 @@ bool clocks_open(struct cluster *cluster)
 static void free_warp(struct warp_clocks *w)
 {
     if (w == NULL) return;
-    for (uint32_t l = 0; l < LANES; l++) free(w->row[l]);
-    free(w->common), free(w->carried);
+    for (uint32_t l = 0; l < LANES; l++) free(w->row[l]), free(w->fence_row[l]);
+    free(w->common), free(w->fence_common), free(w->carried);
     free(w);
 }
 
@@ -240,16 +240,52 @@ void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed)
     if (aside != NULL) join(w->clocks->carried, aside, c->actors);
 }
 
+static bool keep_row(knowledge **kept, const knowledge *row, const struct cluster_clocks *c)
+{
+    if (*kept == NULL) *kept = new_row(c);
+    if (*kept != NULL) memcpy(*kept, row, 2 * (size_t)c->actors * sizeof(knowledge));
+    return *kept != NULL;
+}
+
+/* What the lanes know is kept for relaxed releases behind the fence; their clocks go on, so that what follows is not in
+ * it. */
+static bool keep_fenced(struct warp *w, uint32_t lanes, const struct cluster_clocks *c)
+{
+    struct warp_clocks *k = w->clocks;
+    const uint32_t own = lanes == w->live ? k->own & lanes : lanes;
+    if (own != lanes && !keep_row(&k->fence_common, k->common, c)) return false;
+    FOR_LANES(l, own) if (!keep_row(&k->fence_row[l], known_to(w, l), c)) return false;
+    k->fence_own = (k->fence_own & ~lanes) | own;
+    FOR_LANES(l, lanes) k->fence_clock[l] = k->clock[l]++;
+    return true;
+}
+
+void clocks_tell_fenced(struct warp *w, uint32_t lanes, uint64_t object)
+{
+    struct cluster_clocks *c = watched(w);
+    const struct warp_clocks *k = w->clocks;
+    FOR_LANES(l, c == NULL ? 0 : lanes) {
+        if (k->fence_clock[l] == 0) continue;
+        knowledge *to = find_or_make(c, folded(c, object));
+        if (to == NULL) return;
+        const uint32_t self = actor_of(w, l);
+        join(to, k->fence_own >> l & 1 ? k->fence_row[l] : k->fence_common, c->actors);
+        if (to[self] < k->fence_clock[l]) to[self] = k->fence_clock[l];
+    }
+}
+
 void checks_fence(struct warp *w, uint32_t lanes)
 {
-    if (watched(w) == NULL) return;
+    struct cluster_clocks *c = watched(w);
+    if (c == NULL) return;
     struct warp_clocks *k = w->clocks;
-    k->fence_seen |= lanes;
     FOR_LANES(l, lanes) {
         if (k->relaxed[l] == 0) continue;
         checks_acquire(w, 1u << l, k->relaxed[l]);
         k->relaxed[l] = 0;
     }
+    k->fence_seen |= lanes;
+    if (lanes != 0 && !keep_fenced(w, lanes, c)) c->exhausted = true;
 }
 
 void checks_proxy_fence(struct warp *w, uint32_t lanes)

@@ -22,6 +22,9 @@ struct warp_clocks {
     uint32_t fenced[LANES];               /* its own writes up to this clock are visible to the async proxy */
     uint32_t own;                         /* lanes that have a row of their own */
     uint32_t fence_seen;                  /* lanes that fenced since their last weak write */
+    uint32_t fence_clock[LANES];          /* its last fence lies behind its own accesses up to this clock; 0: none */
+    uint32_t fence_own;                   /* lanes whose knowledge at that fence is in fence_row, not fence_common */
+    knowledge *fence_common, *fence_row[LANES];
     uint64_t relaxed[LANES];              /* the object that a relaxed read saw; a fence acquires it */
     knowledge *common, *row[LANES];
     knowledge *carried;                   /* what relaxed barriers have carried in; NULL: nothing yet */
@@ -65,6 +68,10 @@ static inline const knowledge *known_to(const struct warp *w, uint32_t lane)
  * all the object holds, into `carried`. */
 void clocks_carry_out(struct warp *w, uint32_t lanes, uint64_t object);
 void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed);
+
+/* A relaxed release behind a fence, with weak writes between: what the lanes knew at their last fence goes to the
+ * object. */
+void clocks_tell_fenced(struct warp *w, uint32_t lanes, uint64_t object);
 
 /* A relaxed release with no fence before it still tells which accesses the lanes have put a proxy fence behind: nothing
  * is ordered by that, but an engine that writes where they have read may go on it (async_writes_fenced). */

@@ -69,6 +69,40 @@ static const struct example examples[] = {
       "R: ld.relaxed.cta.shared.u32 %r9, [%r8]; setp.eq.u32 %p3, %r9, 0; @%p3 bra R; ld.shared.u32 %r9, [%r1]; bra E; "
       "W: @%p1 st.shared.u32 [%r1], 7; fence.acq_rel.cta; @%p1 st.relaxed.cta.shared.u32 [%r8], 1; E:",
       64, REPORT_RACE, "reads the byte" },
+    { "a flag: a write behind the fence, and a read of what lies before it",
+      "@%p1 st.shared.u32 [%r8], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 32; @%p2 bra W; "
+      "R: ld.relaxed.cta.shared.u32 %r9, [%r8]; setp.eq.u32 %p3, %r9, 0; @%p3 bra R; fence.acq_rel.cta; "
+      "ld.shared.u32 %r9, [%r1]; bra E; W: @%p1 st.shared.u32 [%r1], 7; fence.acq_rel.cta; "
+      "@%p1 st.shared.u32 [%r1+8], 8; @%p1 st.relaxed.cta.shared.u32 [%r8], 1; E:",
+      64, REPORT_NONE, "" },
+    { "a flag: a write behind the fence is read",
+      "@%p1 st.shared.u32 [%r8], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 32; @%p2 bra W; "
+      "R: ld.relaxed.cta.shared.u32 %r9, [%r8]; setp.eq.u32 %p3, %r9, 0; @%p3 bra R; fence.acq_rel.cta; "
+      "ld.shared.u32 %r9, [%r1+8]; bra E; W: @%p1 st.shared.u32 [%r1], 7; fence.acq_rel.cta; "
+      "@%p1 st.shared.u32 [%r1+8], 8; @%p1 st.relaxed.cta.shared.u32 [%r8], 1; E:",
+      64, REPORT_RACE, "reads the byte at shared address 0x408" },
+    { "a flag: what another thread wrote is known before the fence",
+      "@%p1 st.shared.u32 [%r8], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 64; @%p2 bra W; "
+      "R: ld.relaxed.cta.shared.u32 %r9, [%r8]; setp.eq.u32 %p3, %r9, 0; @%p3 bra R; fence.acq_rel.cta; "
+      "ld.shared.u32 %r9, [%r1+128]; bra E; W: st.shared.u32 [%r5], 7; bar.sync 1, 64; fence.acq_rel.cta; "
+      "@%p1 st.shared.u32 [%r1], 8; @%p1 st.relaxed.cta.shared.u32 [%r8], 1; E:",
+      96, REPORT_NONE, "" },
+    { "a flag: what another thread wrote is known behind the fence only",
+      "@%p1 st.shared.u32 [%r8], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 64; @%p2 bra W; "
+      "R: ld.relaxed.cta.shared.u32 %r9, [%r8]; setp.eq.u32 %p3, %r9, 0; @%p3 bra R; fence.acq_rel.cta; "
+      "ld.shared.u32 %r9, [%r1+128]; bra E; W: st.shared.u32 [%r5], 7; fence.acq_rel.cta; bar.sync 1, 64; "
+      "@%p1 st.shared.u32 [%r1], 8; @%p1 st.relaxed.cta.shared.u32 [%r8], 1; E:",
+      96, REPORT_RACE, "reads the byte" },
+    { "a fenced mbarrier, another made behind the fence",
+      "@%p1 mbarrier.init.shared.b64 [%r1], 1; fence.mbarrier_init.release.cluster; "
+      "@%p1 mbarrier.init.shared.b64 [%r1+8], 1; barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned; "
+      "setp.eq.u32 %p2, %r3, 32; @%p2 mbarrier.arrive.shared.b64 %rd1, [%r1];",
+      64, REPORT_NONE, "" },
+    { "the mbarrier made behind the fence",
+      "@%p1 mbarrier.init.shared.b64 [%r1], 1; fence.mbarrier_init.release.cluster; "
+      "@%p1 mbarrier.init.shared.b64 [%r1+8], 1; barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned; "
+      "setp.eq.u32 %p2, %r3, 32; @%p2 mbarrier.arrive.shared.b64 %rd1, [%r1+8];",
+      64, REPORT_RACE, "the byte at shared address 0x408" },
     { "named barriers order only who takes part",
       "st.shared.u32 [%r5], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 64; st.shared.u32 [%r5], %r3; @%p2 bar.sync 1, 64; "
       "@!%p2 bar.sync 2, 32; setp.ge.u32 %p3, %r3, 64; @%p3 ld.shared.u32 %r9, [%r1+128];",
