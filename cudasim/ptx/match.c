@@ -62,6 +62,16 @@ static const char *next_spec(const char *at, const struct insn *in, struct spec 
     return at;
 }
 
+bool row_writes(const struct row *row, uint32_t i)
+{
+    static const struct insn any;
+    uint32_t place = 0;
+    struct spec s;
+    for (const char *at = row->operands; (at = next_spec(at, &any, &s)) != NULL; place += s.kind == 'A' ? 2 : 1)
+        if (place == i) return s.kind == 'd' || s.kind == 'P';
+    return false;
+}
+
 struct match {
     struct reader *r;
     struct insn *in;

@@ -37,6 +37,8 @@ enum { DEMANDS_NOTHING = 0,
        ENDS_BLOCK = 4,                    /* control may not fall through: for the reader's check of the function's
                                              end */
        NONE_EXITED = 8,                   /* "undefined if any thread in the warp has exited", or never was there */
+       MOVES = 16,                        /* operand 1 goes to operand 0 as it is: no demand, but the use of registers
+                                             that are still being written asks for it */
        DEMANDS_WHOLE_WARP = DEMANDS_ALIGNED | NONE_EXITED };
 
 struct row {
@@ -78,6 +80,9 @@ bool common_word(struct insn *in, const char *word, size_t length);
 
 /* Whether the form exists for a module of this version and target; else writes why into sentence. */
 bool row_available(const struct row *row, const struct module *module, char *sentence, size_t size);
+
+/* Whether the i-th operand (of insn.operand) is written. */
+bool row_writes(const struct row *row, uint32_t i);
 
 /* NULL, or what is wrong with the row itself (tests call it for each). */
 const char *row_check(const struct row *row);

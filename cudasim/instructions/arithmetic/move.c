@@ -171,8 +171,8 @@ static trap op_getctarank(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 #define VECTOR_MOVES(type, element, count) \
-    { "mov." type, type, "d:" type " s:" element "{" count "}", 10, "", 0, NULL, prepare_pack, "9.7.9.3 mov" }, \
-    { "mov." type, type, "d_:" element "{" count "} s:" type, 10, "", 0, NULL, prepare_unpack, "9.7.9.3 mov" }
+    { "mov." type, type, "d:" type " s:" element "{" count "}", 10, "", MOVES, NULL, prepare_pack, "9.7.9.3 mov" }, \
+    { "mov." type, type, "d_:" element "{" count "} s:" type, 10, "", MOVES, NULL, prepare_unpack, "9.7.9.3 mov" }
 
 static void set_type(struct insn *in)
 {
@@ -200,10 +200,10 @@ static const char *prepare_entry(struct module *module, struct insn *in)
 }
 
 static const struct row rows[] = {
-    { "mov.$1", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64", "d:1 s:1", 10, "", 0, op_mov, NULL, "9.7.9.3 mov" },
+    { "mov.$1", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64", "d:1 s:1", 10, "", MOVES, op_mov, NULL, "9.7.9.3 mov" },
     { "mov.$1", "b32 b64 u32 u64 s32 s64", "d:1 q:1", 10, "", 0, op_mov_special, prepare_mov_special, "9.7.9.3 mov" },
     { "mov.pred", NULL, "d:pred p", 10, "", 0, op_mov_pred, NULL, "9.7.9.3 mov" },
-    { "mov.b128", NULL, "d:b128 r:b128", 83, "sm_70+", 0, op_mov_b128, NULL, "9.7.9.3 mov" },
+    { "mov.b128", NULL, "d:b128 r:b128", 83, "sm_70+", MOVES, op_mov_b128, NULL, "9.7.9.3 mov" },
     VECTOR_MOVES("b16", "b8", "2"),
     VECTOR_MOVES("b32", "b16", "2"),
     VECTOR_MOVES("b32", "b8", "4"),

@@ -25,7 +25,35 @@ static struct row_use *use_of(const struct warp *w, uint32_t base, uint32_t slot
 
 /* ---- other instructions ---- */
 
-static trap touch(struct warp *w, const struct insn *in, uint32_t slot)
+static trap report_load(struct warp *w, const struct insn *in, const struct row_use *u)
+{
+    return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                      u->copied == 0
+                          ? "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited "
+                            "for it"
+                          : "uses a value that the tcgen05.ld at PTX line %u loads and that was moved before it was "
+                            "there; no tcgen05.wait::ld has waited for it",
+                      u->loading_line);
+}
+
+static void forget_copy(struct row_use *u, uint32_t lanes)
+{
+    u->copied &= ~lanes;
+    if (u->copied == 0) u->loading_line = 0;
+}
+
+/* A row that a load writes, or whose value was moved from one: it may be moved, and a copy overwritten. */
+static trap touch_load(struct warp *w, const struct insn *in, struct row_use *u, uint32_t lanes, bool written)
+{
+    const bool moves = (in->row->demands & MOVES) != 0;
+    if (u->copied == 0) return moves && !written ? TRAP_NONE : report_load(w, in, u);
+    if ((u->copied & lanes) == 0 || (moves && !written)) return TRAP_NONE;
+    if (!written) return report_load(w, in, u);
+    if (!moves) forget_copy(u, lanes);
+    return TRAP_NONE;
+}
+
+static trap touch(struct warp *w, const struct insn *in, uint32_t slot, uint32_t lanes, uint32_t place)
 {
     struct row_use *u = use_of(w, w->group->base, slot);
     if (u == NULL) return TRAP_NONE;
@@ -34,29 +62,60 @@ static trap touch(struct warp *w, const struct insn *in, uint32_t slot)
                           "uses a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited "
                           "for it",
                           u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
-    if (u->loading_line != 0)
-        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                          "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited "
-                          "for it",
-                          u->loading_line);
     u->touched_fence = w->wgmma_fences;
     u->touched_line = in->line;
-    return TRAP_NONE;
+    return u->loading_line == 0 ? TRAP_NONE : touch_load(w, in, u, lanes, row_writes(in->row, place));
 }
 
-static trap touch_operand(struct warp *w, const struct insn *in, const struct operand *o)
+static trap touch_operand(struct warp *w, const struct insn *in, const struct operand *o, uint32_t lanes,
+                          uint32_t place)
 {
-    if (o->kind == OPERAND_REGISTER || (o->kind == OPERAND_ADDRESS && o->based)) return touch(w, in, o->slot);
+    const bool is_row = o->kind == OPERAND_REGISTER || (o->kind == OPERAND_ADDRESS && o->based);
+    if (is_row) return touch(w, in, o->slot, lanes, place);
     trap t = TRAP_NONE;
     if (o->kind == OPERAND_VECTOR)
-        for (uint32_t i = 0; i < o->count && t == TRAP_NONE; i++) t = touch_operand(w, in, &o->element[i]);
+        for (uint32_t i = 0; i < o->count && t == TRAP_NONE; i++)
+            t = touch_operand(w, in, &o->element[i], lanes, place);
     return t;
 }
 
-trap rows_touch(struct warp *w, const struct insn *in)
+/* ---- mov ---- */
+
+/* The registers of an operand: its own, or those of a vector; NULL where the i-th is none. */
+static struct row_use *row_of(const struct warp *w, const struct operand *o, uint32_t i)
+{
+    const struct operand *one = o->kind == OPERAND_VECTOR ? &o->element[i] : o;
+    return one->kind == OPERAND_REGISTER ? use_of(w, w->group->base, one->slot) : NULL;
+}
+static uint32_t rows_in(const struct operand *o) { return o->kind == OPERAND_VECTOR ? o->count : 1; }
+
+/* The marks of what is moved go on with the value. */
+static void move_marks(const struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    const struct operand *to = &in->operand[0], *from = &in->operand[1];
+    uint32_t line = 0, copied = 0;
+    for (uint32_t i = 0; i < rows_in(from); i++) {
+        const struct row_use *u = row_of(w, from, i);
+        if (u == NULL || u->loading_line == 0) continue;
+        line = u->loading_line;
+        copied |= u->copied == 0 ? lanes : u->copied & lanes;
+    }
+    for (uint32_t i = 0; i < rows_in(to); i++) {
+        struct row_use *u = row_of(w, to, i);
+        if (u == NULL) continue;
+        if (u->loading_line != 0) forget_copy(u, lanes);
+        if (copied == 0) continue;
+        u->copied |= copied;
+        u->loading_line = line;
+    }
+}
+
+trap rows_touch(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     trap t = TRAP_NONE;
-    for (uint32_t i = 0; i < in->operands && t == TRAP_NONE; i++) t = touch_operand(w, in, &in->operand[i]);
+    for (uint32_t i = in->operands; i-- != 0 && t == TRAP_NONE;) /* what is read before what is written */
+        t = touch_operand(w, in, &in->operand[i], lanes, i);
+    if (t == TRAP_NONE && (in->row->demands & MOVES) != 0) move_marks(w, in, lanes);
     return t;
 }
 
@@ -67,14 +126,14 @@ trap rows_load(struct warp *w, const struct insn *in, const struct operand *vect
     if (!rows_watch(w)) return warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
     for (uint32_t i = 0; i < vector->count; i++) {
         struct row_use *u = use_of(w, w->group->base, vector->element[i].slot);
-        if (u != NULL) u->loading_line = in->line;
+        if (u != NULL) u->loading_line = in->line, u->copied = 0;
     }
     return TRAP_NONE;
 }
 
 void rows_loaded(struct warp *w)
 {
-    for (uint32_t i = 0; i < w->row_uses; i++) w->row_use[i].loading_line = 0;
+    for (uint32_t i = 0; i < w->row_uses; i++) w->row_use[i].loading_line = w->row_use[i].copied = 0;
 }
 
 /* ---- products ---- */

@@ -175,6 +175,27 @@ static const struct example {
     /* waits */
     { "no wait::st", BEGIN ST LD WAIT_LD USE WAIT_ST FREE, 128, REPORT_ASYNC, "no tcgen05.wait::st" },
     { "no wait::ld", BEGIN ST WAIT_ST LD USE WAIT_LD FREE, 128, REPORT_ASYNC, "no tcgen05.wait::ld has waited for it" },
+    { "moved before wait::ld, used behind it",
+      BEGIN ST WAIT_ST LD "mov.b32 %r22, %r20; mov.b64 %rd1, {%r20, %r22}; mov.b64 {%r23, %r24}, %rd1;\n" WAIT_LD USE
+      "add.u32 %r25, %r22, %r24; add.u64 %rd1, %rd1, 1;\n" FREE, 128, REPORT_NONE, "" },
+    { "moved before wait::ld, and computed with", BEGIN ST WAIT_ST LD "mov.b32 %r22, %r20; add.u32 %r23, %r22, 1;\n"
+      WAIT_LD FREE, 128, REPORT_ASYNC, "a value that the tcgen05.ld at PTX line" },
+    { "moved, packed and compared before wait::ld", BEGIN ST WAIT_ST LD
+      "mov.b64 %rd1, {%r1, %r20}; setp.eq.u64 %p2, %rd1, 0;\n" WAIT_LD FREE, 128, REPORT_ASYNC, "no tcgen05.wait::ld" },
+    { "moved, unpacked and stored before wait::ld", BEGIN ST WAIT_ST LD
+      "mov.b64 %rd1, {%r1, %r20}; mov.b64 {_, %r22}, %rd1; st.shared.u32 [s], %r22;\n" WAIT_LD FREE, 128, REPORT_ASYNC,
+      "no tcgen05.wait::ld" },
+    { "moved by some lanes, computed with by others", BEGIN ST WAIT_ST LD
+      "mov.u32 %r22, 5; and.b32 %r23, %r1, 1; setp.eq.u32 %p2, %r23, 0; @%p2 mov.b32 %r22, %r20;\n"
+      "@!%p2 add.u32 %r22, %r22, 1; add.u32 %r24, %r1, 1;\n" WAIT_LD "add.u32 %r22, %r22, 1;\n" FREE, 128, REPORT_NONE,
+      "" },
+    { "moved by some lanes, computed with by them", BEGIN ST WAIT_ST LD
+      "mov.u32 %r22, 5; and.b32 %r23, %r1, 1; setp.eq.u32 %p2, %r23, 0; @%p2 mov.b32 %r22, %r20;\n"
+      "@!%p2 mov.u32 %r22, 6; add.u32 %r22, %r22, 1;\n" WAIT_LD FREE, 128, REPORT_ASYNC, "no tcgen05.wait::ld" },
+    { "a copy is overwritten before wait::ld", BEGIN ST WAIT_ST LD
+      "mov.b32 %r22, %r20; add.u32 %r22, %r1, 1; add.u32 %r22, %r22, 1;\n" WAIT_LD FREE, 128, REPORT_NONE, "" },
+    { "the register itself is overwritten before wait::ld", BEGIN ST WAIT_ST LD "mov.b32 %r20, %r1;\n" WAIT_LD FREE, 128,
+      REPORT_ASYNC, "uses a register that the tcgen05.ld" },
     { "overwritten before wait::ld", BEGIN ST WAIT_ST LD ST WAIT_LD WAIT_ST FREE, 128, REPORT_ASYNC,
       "no tcgen05.wait::ld since" },
     { "freed before wait::ld", BEGIN ST WAIT_ST LD FREE, 128, REPORT_ASYNC, "frees columns" },
