@@ -26,16 +26,19 @@ static uint32_t nibble(const struct sparse_form *f, const uint64_t *metadata, ui
     return metadata[group + 2 * (f->selector + chunk / 8) + high] >> (chunk % 8 * 4) & 15;
 }
 
-/* The column of element e of a row of A, or -1: no such metadata. */
-static int column_of(const struct sparse_form *f, const uint64_t *metadata, uint32_t row, uint32_t e)
+/* The column of element e of a row of A, or -1: no such metadata.  A compressor that finds nothing in a chunk leaves 0
+ * in its metadata and zeros in A: these may stand anywhere. */
+static int column_of(const struct sparse_form *f, const uint64_t *metadata, uint32_t row, uint32_t e, bool zero)
 {
     enum { FIRST_OF_TWO = 4, SECOND_OF_TWO = 14 };
     if (f->bits == 32) {
         const uint32_t code = nibble(f, metadata, row, e);
+        if (code == 0 && zero) return (int)(2 * e);
         return code == FIRST_OF_TWO ? (int)(2 * e) : code == SECOND_OF_TWO ? (int)(2 * e + 1) : -1;
     }
     const uint32_t unit = f->bits == 4 ? 2 : 1, index = e / unit; /* 4 bits: a pair of neighbours has one index */
     const uint32_t code = nibble(f, metadata, row, index / 2), first = code & 3, second = code >> 2;
+    if (code == 0 && zero) return (int)(index / 2 * 4 * unit + e % unit);
     if (first == second || (f->ordered && first > second)) return -1;
     return (int)((index / 2 * 4 + (index % 2 == 0 ? first : second)) * unit + e % unit);
 }
@@ -44,9 +47,11 @@ trap sparse_columns(struct warp *w, const struct insn *in, const struct sparse_f
                     uint8_t column[FRAGMENT_ROWS][MOST_K / 2])
 {
     const uint64_t *metadata = source(w, in, operand);
+    uint32_t code[FRAGMENT_ROWS * MOST_K / 2];
+    fragment_read(w, &in->operand[A], FRAGMENT_ROWS, f->bits, f->length / 2, code);
     for (uint32_t row = 0; row < FRAGMENT_ROWS; row++)
         for (uint32_t e = 0; e < f->length / 2; e++) {
-            const int at = column_of(f, metadata, row, e);
+            const int at = column_of(f, metadata, row, e, code[row * (f->length / 2) + e] == 0);
             if (at < 0)
                 return warp_fault(w, in, row % 8 * 4, REPORT_ILLEGAL,
                                   "has metadata that has no meaning%s: the index of element %u of row %u of A",

@@ -160,6 +160,13 @@ static trap fetch_scales(const struct tcgen05_product *p, uint32_t cta, const st
 
 /* ---- metadata ---- */
 
+/* A compressor that finds no element in a chunk leaves 0 in its metadata, and zeros in A. */
+static int first_of_chunk(enum tcgen05_kind kind, uint32_t e)
+{
+    if (kind == TCGEN05_TF32) return (int)(2 * e);
+    return tcgen05_container_bits(kind) == 4 ? (int)(e / 4 * 8 + e % 2) : (int)(e / 2 * 4);
+}
+
 static trap fetch_metadata(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation,
                            struct tcgen05_workspace *w)
 {
@@ -176,7 +183,8 @@ static trap fetch_metadata(const struct tcgen05_product *p, uint32_t cta, const 
                         "reads the metadata of row %u from lanes %u and %u of tensor memory, which differ; "
                         "every %u lanes need the same",
                         row, lane, lane + copy, rows);
-            const int index = metadata_index(p->form->kind, e, bits);
+            const bool nothing = bits == 0 && w->a[row * a_k + e] == 0; /* zeros, wherever they stand */
+            const int index = nothing ? first_of_chunk(p->form->kind, e) : metadata_index(p->form->kind, e, bits);
             if (index < 0)
                 return report(
                     operation, REPORT_ILLEGAL,

@@ -382,7 +382,8 @@ static inline __attribute__((always_inline)) trap step(struct warp *w, const str
     trap t = TRAP_NONE;
     if ((in->row->demands & DEMANDS_ALIGNED) != 0) t = demand(w, in, lanes);
     if (watched && t == TRAP_NONE) watch_before(w, in, lanes);
-    if (w->row_use != NULL && t == TRAP_NONE && (in->row->demands & DEMANDS_WARPGROUP) == 0) t = rows_touch(w, in, lanes);
+    if (w->row_use != NULL && t == TRAP_NONE && (in->row->demands & DEMANDS_WARPGROUP) == 0)
+        t = rows_touch(w, in, lanes);
     if (t == TRAP_NONE) t = in->run(w, in, lanes);
     if (t == TRAP_NONE) {
         g->pc++;

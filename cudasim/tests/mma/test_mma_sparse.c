@@ -222,28 +222,33 @@ static void products_are_those_of_the_dense_matrix(struct test *t)
 static void meaningless_metadata_is_reported(struct test *t)
 {
     static const struct {
-        const char *variant, *metadata;
+        const char *variant, *metadata, *a;
         bool right;
     } cases[] = {
-        { "sp", "0x44444444", true },
-        { "sp", "0x11111111", true },
-        { "sp", "0x44444454", false },
-        { "sp::ordered_metadata", "0x44444444", true },
-        { "sp::ordered_metadata", "0x44444414", false },
+        { "sp", "0x44444444", "0", true },
+        { "sp", "0x11111111", "0", true },
+        { "sp", "0x44444454", "0", false },
+        { "sp::ordered_metadata", "0x44444444", "0", true },
+        { "sp::ordered_metadata", "0x44444414", "0", false },
+        { "sp::ordered_metadata", "0x44444404", "0", true }, /* nothing in the chunk, zeros stored */
+        { "sp", "0x44444404", "0", true },
+        { "sp::ordered_metadata", "0x44444404", "0x00000001", false },
+        { "sp", "0x44444404", "0x00010000", false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[512];
         struct sim sim;
         snprintf(text, sizeof text,
-                 "mov.b32 %%r9, %s; mma.%s.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%%f1,%%f2,%%f3,%%f4}, "
+                 "mov.b32 %%r9, %s; mov.u32 %%r5, %%tid.x; setp.eq.u32 %%p1, %%r5, 1; @%%p1 mov.b32 %%r1, %s; mma.%s.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%%f1,%%f2,%%f3,%%f4}, "
                  "{%%r1,%%r2}, {%%r3,%%r4}, "
                  "{%%f1,%%f2,%%f3,%%f4}, %%r9, 1;",
-                 cases[i].metadata, cases[i].variant);
+                 cases[i].metadata, cases[i].a, cases[i].variant);
         if (!sim_open(t, &sim, "sm_90a", text)) continue;
         const bool ran = sim_run(&sim, "k", 1, 32, 0, NULL, 0);
         CHECK(t, ran == cases[i].right);
         CHECK(t,
-              ran || (sim.report.code == REPORT_ILLEGAL && strstr(sim.report.sentence, "element 2 of row 0") != NULL));
+              ran || (sim.report.code == REPORT_ILLEGAL && strstr(sim.report.sentence, cases[i].a[0] == '0' && cases[i].a[1] == '\0' ? "element 2 of row 0"
+                                                                                            : "of row 0") != NULL));
         sim_close(&sim);
     }
 }

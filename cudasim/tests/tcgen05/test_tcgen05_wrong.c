@@ -216,6 +216,28 @@ static void metadata_are_legal(struct test *t)
     end(r);
 }
 
+/* 0 in the metadata of a chunk of which A stores zeros. */
+static void nothing_may_stand_anywhere(struct test *t)
+{
+    static const struct { struct tcgen05_form form; uint32_t stored; } cases[] = {
+        { { .kind = TCGEN05_TF32, .ctas = 1, .sparse = true }, 1 },
+        { { .kind = TCGEN05_F16, .ctas = 1, .sparse = true }, 2 },
+        { { .kind = TCGEN05_F8F6F4, .ctas = 1, .sparse = true }, 2 },
+        { { .kind = TCGEN05_I8, .ctas = 1, .sparse = true }, 2 },
+        { { .kind = TCGEN05_MXF4NVF4, .ctas = 1, .block = 16, .sparse = true }, 4 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint32_t nonzero = 0; nonzero <= cases[i].stored; nonzero++) {
+            struct trial *r = trial_of(t, cases[i].form, 128, 64);
+            for (uint32_t e = 0; e < cases[i].stored; e++) r->c.a[70][4 + e] = e + 1 == nonzero, r->c.bits[70][4 + e] = 0;
+            images_release(&r->x);
+            r->x = images_of(t, &r->c);
+            if (nonzero == 0) expect_none(t, r);
+            else expect(t, r, REPORT_ILLEGAL, "reads metadata that no row may have: 0x0 for element");
+            end(r);
+        }
+}
+
 static void copies_agree(struct test *t)
 {
     struct tcgen05_form form = { .kind = TCGEN05_F16, .ctas = 1, .weight_stationary = true,
@@ -340,7 +362,7 @@ int main(int argc, char **argv)
         TEST(matrices_lie_in_shared_memory),
         TEST(generic_writes_are_fenced),
         TEST(matrices_stay_until_the_end),
-        TEST(metadata_are_legal),
+        TEST(metadata_are_legal), TEST(nothing_may_stand_anywhere),
         TEST(copies_agree),
         TEST(containers_hold_one_element),
         TEST(descriptors_are_checked),

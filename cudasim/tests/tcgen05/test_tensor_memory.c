@@ -194,8 +194,8 @@ static const struct example {
       "@!%p2 mov.u32 %r22, 6; add.u32 %r22, %r22, 1;\n" WAIT_LD FREE, 128, REPORT_ASYNC, "no tcgen05.wait::ld" },
     { "a copy is overwritten before wait::ld", BEGIN ST WAIT_ST LD
       "mov.b32 %r22, %r20; add.u32 %r22, %r1, 1; add.u32 %r22, %r22, 1;\n" WAIT_LD FREE, 128, REPORT_NONE, "" },
-    { "the register itself is overwritten before wait::ld", BEGIN ST WAIT_ST LD "mov.b32 %r20, %r1;\n" WAIT_LD FREE, 128,
-      REPORT_ASYNC, "uses a register that the tcgen05.ld" },
+    { "the register itself is overwritten before wait::ld", BEGIN ST WAIT_ST LD "mov.b32 %r20, %r1;\n" WAIT_LD FREE,
+      128, REPORT_ASYNC, "uses a register that the tcgen05.ld" },
     { "overwritten before wait::ld", BEGIN ST WAIT_ST LD ST WAIT_LD WAIT_ST FREE, 128, REPORT_ASYNC,
       "no tcgen05.wait::ld since" },
     { "freed before wait::ld", BEGIN ST WAIT_ST LD FREE, 128, REPORT_ASYNC, "frees columns" },
