@@ -30,7 +30,8 @@ static bool elsewhere(const char *pattern)
 
 static bool registers_only(const struct row *row)
 {
-    if ((row->demands & ~(uint32_t)MOVES) != 0 || strchr(row->pattern, '#') != NULL || elsewhere(row->pattern)) return false;
+    if ((row->demands & ~(uint32_t)MOVES) != 0) return false;
+    if (strchr(row->pattern, '#') != NULL || elsewhere(row->pattern)) return false;
     const struct insn in = { .row = row };
     struct form_operand o[FORM_OPERANDS];
     const int count = form_operands(&in, o);

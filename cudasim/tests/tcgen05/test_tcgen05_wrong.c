@@ -229,7 +229,10 @@ static void nothing_may_stand_anywhere(struct test *t)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (uint32_t nonzero = 0; nonzero <= cases[i].stored; nonzero++) {
             struct trial *r = trial_of(t, cases[i].form, 128, 64);
-            for (uint32_t e = 0; e < cases[i].stored; e++) r->c.a[70][4 + e] = e + 1 == nonzero, r->c.bits[70][4 + e] = 0;
+            for (uint32_t e = 0; e < cases[i].stored; e++) {
+                r->c.a[70][4 + e] = e + 1 == nonzero;
+                r->c.bits[70][4 + e] = 0;
+            }
             images_release(&r->x);
             r->x = images_of(t, &r->c);
             if (nonzero == 0) expect_none(t, r);
