@@ -196,7 +196,8 @@ static const char *check_float(struct module *module, struct insn *in)
     const uint32_t to = type_bits((enum ptx_type)in->type[0]), from = type_bits((enum ptx_type)in->type[1]);
     const bool integral = in->rounding >= ROUND_RNI, same = in->type[0] == in->type[1];
     const bool narrows = to < from || (to == from && !same);
-    if (narrows && (in->rounding == ROUND_NONE || integral))
+    const bool unnamed = to == from && !same && in->rounding == ROUND_NONE; /* f16 and bf16: .rn, as ptxas takes it */
+    if (narrows && !unnamed && (in->rounding == ROUND_NONE || integral))
         return "a conversion to a narrower float names its rounding: .rn, .rz, .rm or .rp";
     if (!narrows && !same && in->rounding != ROUND_NONE) return "a conversion to a wider float takes no rounding";
     if (same && in->rounding != ROUND_NONE && !integral)
@@ -225,7 +226,7 @@ static const struct row rows[] = {
     { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0,
       op_cvt_float, check_float, "9.7.9.21 cvt" },
     { "cvt.$1.$2", "f32; bf16", "d:1+ s:2+", 71, "sm_80+", 0, op_cvt_bf16, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; f16 f64", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float,
+    { "cvt{.rn|.rz|.rm|.rp}.$1.$2", "bf16; f16 f64", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float,
       "9.7.9.21 cvt" },
     { "cvt(.rm|.rp).$1.$2", "bf16; f32", "d:1 s:2", 78, "sm_90+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz){.relu}.$1.f32", "f16 bf16", "d:1 s:f32", 70, "sm_80+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },

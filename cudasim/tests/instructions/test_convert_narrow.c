@@ -183,6 +183,29 @@ static void encoders_of_f16(struct test *t)
     }
 }
 
+/* Between f16 and bf16, where no rounding is written: to nearest even. */
+static void halves_of_two_kinds(struct test *t)
+{
+    static const char *const forms[][2] = { { "cvt.bf16.f16", "cvt.rn.bf16.f16" },
+                                            { "cvt.f16.bf16", "cvt.rn.f16.bf16" } };
+    static uint32_t in[65536][2];
+    for (uint32_t i = 0; i < 65536; i++) in[i][0] = i;
+    for (int f = 0; f < 2; f++) {
+        uint32_t *got[2];
+        for (int named = 0; named < 2; named++) {
+            char text[128];
+            snprintf(text, sizeof text, "%s %%rs9, %%rs1; cvt.u32.u16 %%r9, %%rs9;", forms[f][named]);
+            got[named] = convert(t, "sm_90a", text, (const uint32_t (*)[2])in, 65536);
+        }
+        if (got[0] != NULL && got[1] != NULL) CHECK(t, memcmp(got[0], got[1], 65536 * sizeof *got[0]) == 0);
+        if (f == 0 && got[0] != NULL)
+            CHECK(t, got[0][0x3c04] == 0x3f80 && got[0][0x3c05] == 0x3f81 && got[0][0x3c0c] == 0x3f82);
+        free(got[0]), free(got[1]);
+    }
+    struct sim sim;
+    sim_refused(t, &sim, "sm_90a", "cvt.bf16.f64 %rs9, %fd1;");
+}
+
 /* ue8m0: the power of two at or below, or at or above; 2^-127 and 2^127 are the ends. */
 static void powers_of_two(struct test *t)
 {
@@ -289,7 +312,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(decoders_know_all_codes), TEST(encoders_round_to_nearest), TEST(encoders_of_f16),
-        TEST(powers_of_two),           TEST(tf32_keeps_ten_bits),       TEST(forms_that_a_target_lacks),
+        TEST(halves_of_two_kinds),     TEST(powers_of_two),
+        TEST(tf32_keeps_ten_bits),       TEST(forms_that_a_target_lacks),
     };
     return TEST_MAIN(argc, argv, cases);
 }
