@@ -8,6 +8,7 @@ struct kernel_work {
     CUfunction function;                  /* or a CUkernel */
     int priority;
     uint32_t grid[3], block[3], cluster[3];
+    uint32_t preferred[3];                /* the cluster that is preferred to `cluster`; 0: none */
     uint32_t shared_bytes;
     bool explicit_cluster, cooperative;
     bool programmatic;                    /* may begin before the one in front of it has ended */

@@ -84,10 +84,23 @@ static CUresult check_cluster(const struct CUfunc_st *function, const struct ker
         if (k->cluster[i] == 0 || k->grid[i] % k->cluster[i] != 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
         ctas *= k->cluster[i];
     }
+    for (int i = 0; i < 3 && k->preferred[0] != 0; i++)
+        if (k->preferred[i] % k->cluster[i] != 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (f->maxclusterrank != 0 && ctas > f->maxclusterrank) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     const uint32_t most =
         function->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
     return ctas > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+}
+
+/* Programs that divide the number of SMs by the CTAs of a cluster get 0 where SMs are too few. */
+static void tell_empty_grid(const struct function *f, const struct kernel_work *k)
+{
+    const uint64_t ctas = (uint64_t)k->cluster[0] * k->cluster[1] * k->cluster[2];
+    if (ctas > driver.options.sms)
+        driver_say("cudasim: kernel %s is launched with a grid of %u x %u x %u CTAs; its clusters have %llu CTAs, and "
+                   "the device has %u SMs: CUDASIM_SMS=%llu gives it more\n",
+                   f->name, k->grid[0], k->grid[1], k->grid[2], (unsigned long long)ctas, driver.options.sms,
+                   (unsigned long long)ctas);
 }
 
 /* All CTAs of a cooperative grid must be resident at once. */
@@ -96,13 +109,18 @@ static CUresult check_cooperative(const struct function *f, const struct kernel_
     const uint64_t ctas = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
     const uint64_t room =
         (uint64_t)occupancy_ctas(f, k->block[0] * k->block[1] * k->block[2], k->shared_bytes) * driver.options.sms;
-    return k->cooperative && ctas > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+    if (!k->cooperative || ctas <= room) return CUDA_SUCCESS;
+    driver_say("cudasim: kernel %s is launched as a cooperative grid of %llu CTAs; %llu are resident at once on %u SMs "
+               "(CUDASIM_SMS)\n",
+               f->name, (unsigned long long)ctas, (unsigned long long)room, driver.options.sms);
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
 CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
 {
     const struct CUfunc_st *function = function_find(context, k->function);
     if (function == NULL || k->parameter_bytes != function->function->parameter_bytes) return CUDA_ERROR_INVALID_HANDLE;
+    if (product_exceeds(k->grid, UINT64_MAX)) tell_empty_grid(function->function, k);
     if (product_exceeds(k->grid, UINT64_MAX) || k->grid[0] > INT32_MAX || k->grid[1] > 65535 || k->grid[2] > 65535)
         return CUDA_ERROR_INVALID_VALUE;
     const CUresult block = check_block(function->function, k->block);
@@ -145,6 +163,15 @@ static CUresult set_cluster(struct kernel_work *k, unsigned x, unsigned y, unsig
     return CUDA_SUCCESS;
 }
 
+/* Where there is no room for the preferred clusters the device uses those of the cluster dimension, as it may: here it
+ * always does. */
+static CUresult set_preferred(struct kernel_work *k, unsigned x, unsigned y, unsigned z)
+{
+    if (x == 0 || y == 0 || z == 0) return CUDA_ERROR_INVALID_VALUE;
+    k->preferred[0] = x, k->preferred[1] = y, k->preferred[2] = z;
+    return CUDA_SUCCESS;
+}
+
 /* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before
  * it in its stream has ended, which programmatic serialization allows; what it does before it waits is checked as if
  * the other still ran. */
@@ -154,6 +181,8 @@ CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, c
     switch ((int)a->id) {
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return set_cluster(k, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        return set_preferred(k, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
         k->programmatic = a->value.programmaticStreamSerializationAllowed != 0;
         return CUDA_SUCCESS;
@@ -181,6 +210,10 @@ bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, C
         if (k->explicit_cluster)
             value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1],
             value->clusterDim.z = k->cluster[2];
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        value->clusterDim.x = k->preferred[0], value->clusterDim.y = k->preferred[1],
+        value->clusterDim.z = k->preferred[2];
         return true;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: value->cooperative = k->cooperative; return true;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
@@ -245,6 +278,7 @@ void kernel_work_replace(struct work *old, const struct work *with)
     *old = *with;
     if (attributes.function != with->kernel.function) return;
     memcpy(old->kernel.cluster, attributes.cluster, sizeof attributes.cluster);
+    memcpy(old->kernel.preferred, attributes.preferred, sizeof attributes.preferred);
     old->kernel.explicit_cluster = attributes.explicit_cluster;
     old->kernel.cooperative = attributes.cooperative;
     old->kernel.programmatic = attributes.programmatic;

@@ -138,9 +138,11 @@ static void clusters_come_by_attribute(struct test *t)
     OK(t, api->get_function(&function, module, "k"));
     CUdeviceptr out = api_buffer(t, NULL, 4);
     void *parameters[] = { &out };
-    CUlaunchAttribute attributes[2] = { { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 1 },
+    CUlaunchAttribute attributes[3] = { { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value.priority = 1 },
                                         { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                          .value.clusterDim = { 2, 2, 1 } } };
+                                          .value.clusterDim = { 2, 2, 1 } },
+                                        { .id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+                                          .value.clusterDim = { 4, 2, 1 } } };
     CUlaunchConfig config = { .gridDimX = 4,
                               .gridDimY = 2,
                               .gridDimZ = 1,
@@ -153,6 +155,18 @@ static void clusters_come_by_attribute(struct test *t)
     uint32_t got = 0;
     api_read(t, out, &got, sizeof got);
     CHECK(t, got == 4);
+    config.numAttrs = 3;                  /* as with the cluster's dimension alone */
+    const CUdeviceptr first = out;
+    out = api_buffer(t, NULL, 4);
+    OK(t, launch(&config, function, parameters, NULL));
+    api_read(t, out, &got, sizeof got);
+    CHECK(t, got == 4);
+    attributes[2].value.clusterDim.x = 3; /* no multiple of it */
+    CHECK(t, launch(&config, function, parameters, NULL) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+    attributes[2].value.clusterDim.x = 0;
+    CHECK(t, launch(&config, function, parameters, NULL) == CUDA_ERROR_INVALID_VALUE);
+    api_free(t, first);
+    config.numAttrs = 2;
     config.gridDimX = 3;
     CHECK(t, launch(&config, function, parameters, NULL) == CUDA_ERROR_INVALID_CLUSTER_SIZE);
     config.gridDimX = 36;
