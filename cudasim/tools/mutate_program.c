@@ -116,11 +116,12 @@ static int try_all(const struct mutate_settings *s, const struct module *module,
 {
     struct fates fates = { { 0 } };
     for (uint32_t pc = 0; pc < module->code_count; pc++) {
-        char name[MUTATION_NAME_BYTES], how[64] = "";
+        char how[64] = "";
         struct outcome o;
         if (is_of_another_entry(s, module, pc) || !mutation_possible(module, pc)) continue;
-        mutation_name(module, pc, name, sizeof name);
-        const int status = run_program(s, arguments, name, limit, &o);
+        char *name = mutation_name(module, pc);
+        const int status = name == NULL ? bad_input("no memory") : run_program(s, arguments, name, limit, &o);
+        free(name);
         if (status != EXIT_DONE) return status;
         const enum fate fate = !o.good ? FATE_NOTICED : o.taken ? FATE_SURVIVED : FATE_NOT_EXECUTED;
         if (fate == FATE_NOTICED) describe(&o, limit, how, sizeof how);

@@ -25,6 +25,15 @@ static const char *const code_names[REPORT_CODE_COUNT] = {
 
 const char *report_code_name(enum report_code code) { return code < REPORT_CODE_COUNT ? code_names[code] : "unknown"; }
 
+const char *report_name(const char *kernel, char text[REPORT_NAME_BYTES])
+{
+    enum { BEGINNING = 180, END = 60 };
+    const size_t length = strlen(kernel);
+    if (length < REPORT_NAME_BYTES) return kernel;
+    snprintf(text, REPORT_NAME_BYTES, "%.*s[...]%s", BEGINNING, kernel, kernel + length - END);
+    return text;
+}
+
 void report_add(struct report_text *t, const char *format, ...)
 {
     va_list arguments;
@@ -46,7 +55,9 @@ static void add_line(struct report_text *t, const struct module *m, uint32_t lin
 
 static void add_place(struct report_text *t, const struct report *r)
 {
-    report_add(t, "  where    kernel %s, CTA (%u,%u,%u), warp %u", r->kernel, r->cta[0], r->cta[1], r->cta[2], r->warp);
+    char name[REPORT_NAME_BYTES];
+    report_add(t, "  where    kernel %s, CTA (%u,%u,%u), warp %u", report_name(r->kernel, name), r->cta[0], r->cta[1],
+               r->cta[2], r->warp);
     if (r->lane < LANES) report_add(t, ", lane %u", r->lane);
     report_add(t, "\n");
 }
@@ -86,7 +97,8 @@ trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum repor
     report_add(&t, "cudasim: %s\n  what     %s\n", report_code_name(code), r->sentence);
     add_place(&t, r);
     add_line(&t, grid->module, r->ptx_line);
-    if (r->source_file != NULL) report_add(&t, "  source   %s:%u\n", r->source_file, r->source_line);
+    char file[REPORT_NAME_BYTES];
+    if (r->source_file != NULL) report_add(&t, "  source   %s:%u\n", report_name(r->source_file, file), r->source_line);
     report_add(&t, "  manual   PTX ISA, %s\n", r->section);
     atomic_store(&grid->stop, true);
     return TRAP_FAULT;

@@ -11,6 +11,10 @@ const char *report_code_name(enum report_code code);
 /* True for the first report of the grid, which is kept: the caller fills grid->report. */
 bool report_begin(struct grid *grid);
 
+/* A kernel's name for a line of text: where it is long, its beginning and its end, so that a report is whole. */
+enum { REPORT_NAME_BYTES = 256 };
+const char *report_name(const char *kernel, char text[REPORT_NAME_BYTES]);
+
 /* Text that grows in a buffer and stops at its end. */
 struct report_text { char *at; size_t left; };
 __attribute__((format(printf, 2, 3)))

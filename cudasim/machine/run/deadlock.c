@@ -86,8 +86,9 @@ void report_deadlock(struct cluster *c)
              r->code == REPORT_DEADLOCK
                  ? "nothing in the cluster can go on"
                  : "lanes wait at an instruction that the other lanes of their warp do not reach");
+    char name[REPORT_NAME_BYTES];
     report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n",
-               report_code_name(r->code), r->sentence, r->kernel, r->cta[0], r->cta[1], r->cta[2]);
+               report_code_name(r->code), r->sentence, report_name(r->kernel, name), r->cta[0], r->cta[1], r->cta[2]);
     for (uint32_t i = 0; i < c->ctas; i++)
         for (uint32_t j = 0; j < c->cta[i].warps; j++)
             for (uint32_t k = 0; k < c->cta[i].warp[j].group_count; k++)

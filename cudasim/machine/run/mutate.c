@@ -97,22 +97,46 @@ void mutation_apply(struct module *module, uint32_t pc)
 
 /* ---- names ---- */
 
-void mutation_name(const struct module *module, uint32_t pc, char *name, size_t size)
+/* ":LINE" or ":LINE.N", what stands behind the function's name. */
+static void place_name(const struct module *module, uint32_t pc, char place[32])
 {
     uint32_t of;
     const uint32_t number = statement_on_line(module, pc, &of);
+    const int used = snprintf(place, 32, ":%u", module->code[pc].line);
+    if (of > 1) snprintf(place + used, 32 - (size_t)used, ".%u", number);
+}
+
+static const char *function_name(const struct module *module, uint32_t pc)
+{
     const struct function *f = ptx_function_at(module, pc);
-    const int used = snprintf(name, size, "%s:%u", f == NULL ? "" : f->name, module->code[pc].line);
-    if (of > 1 && used > 0 && (size_t)used < size) snprintf(name + used, size - (size_t)used, ".%u", number);
+    return f == NULL ? "" : f->name;
+}
+
+char *mutation_name(const struct module *module, uint32_t pc)
+{
+    const char *function = function_name(module, pc);
+    const size_t length = strlen(function);
+    char place[32];
+    place_name(module, pc, place);
+    char *name = malloc(length + sizeof place);
+    if (name == NULL) return NULL;
+    memcpy(name, function, length);
+    memcpy(name + length, place, strlen(place) + 1);
+    return name;
 }
 
 bool mutation_find(const struct module *module, const char *name, uint32_t *pc)
 {
-    for (uint32_t i = 0; i < module->code_count; i++) {
-        char here[MUTATION_NAME_BYTES];
-        mutation_name(module, i, here, sizeof here);
-        /* which looks for the text of the line */
-        if (strcmp(here, name) != 0 || !mutation_possible(module, i)) continue;
+    const char *colon = strrchr(name, ':');
+    const size_t length = colon == NULL ? 0 : (size_t)(colon - name);
+    const unsigned long line = colon == NULL ? 0 : strtoul(colon + 1, NULL, 10);
+    for (uint32_t i = 0; colon != NULL && i < module->code_count; i++) {
+        char place[32];
+        if (module->code[i].line != line) continue;
+        const char *function = function_name(module, i);
+        place_name(module, i, place); /* which looks for the text of the line */
+        if (strlen(function) != length || memcmp(function, name, length) != 0 || strcmp(place, colon) != 0) continue;
+        if (!mutation_possible(module, i)) continue;
         *pc = i;
         return true;
     }

@@ -4,8 +4,6 @@
 
 #include "ptx/ptx.h"
 
-enum { MUTATION_NAME_BYTES = 256 };
-
 /* Whether the instruction is a fence, a wait, an arrive, a commit, an expect_tx or a barrier.  Barriers that reduce are
  * not: nothing neutral can stand for their result. */
 bool mutation_possible(const struct module *module, uint32_t pc);
@@ -15,7 +13,7 @@ void mutation_apply(struct module *module, uint32_t pc);
 bool mutation_reached(void);
 
 /* "FUNCTION:LINE", or "FUNCTION:LINE.N" for the Nth instruction of a line that has several. */
-void mutation_name(const struct module *module, uint32_t pc, char *name, size_t size);
+char *mutation_name(const struct module *module, uint32_t pc);   /* malloc'ed; NULL: no memory */
 bool mutation_find(const struct module *module, const char *name, uint32_t *pc);
 
 #endif

@@ -145,8 +145,9 @@ static void describe(struct report *report, const struct machine *machine, const
              a->name == NULL ? "" : " for ", a->name == NULL ? "" : a->name,
              (unsigned long long)(d->offset & ~UINT64_C(3)), one, schedule_name(first->schedule), other,
              schedule_name(second->schedule));
+    char name[REPORT_NAME_BYTES];
     snprintf(report->text, sizeof report->text, "cudasim: %s\n  what     %s\n  where    kernel %s\n",
-             report_code_name(REPORT_SCHEDULES), report->sentence, report->kernel);
+             report_code_name(REPORT_SCHEDULES), report->sentence, report_name(report->kernel, name));
 }
 
 static bool no_memory(const struct launch *launch, struct report *report)
