@@ -29,7 +29,7 @@ static bool any_outside(struct bounds bounds, const uint8_t *codes, int64_t coun
         least = BSMI_MIN(least, codes[s]);
         behind_most = BSMI_MAX(behind_most, next);
     }
-    return count > 0 && (least < bounds.least || behind_most > bounds.most + 1);
+    return least < bounds.least || behind_most > bounds.most + 1;
 }
 
 static bool block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k)
@@ -66,20 +66,60 @@ static int16_t exponent_of_range(const struct bsmi_matrix *m, bool beside_bf16, 
     return (int16_t)((least + most + 512) / 2 - 256);                /* rounded down */
 }
 
+/* Of a row that has a scale outside. */
 static int16_t exponent_of_row(const struct bsmi_matrix *m, bool beside_bf16, int64_t batch, int64_t row, int64_t k)
 {
     const struct bounds bounds = bounds_of(m->element);
-    const int64_t count = bsmi_ceil_div(k, m->block);
-    const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR;
-    uint8_t copies[CODES_AT_ONCE];
-    for (int64_t s = 0, some; s < count; s += some) {
-        some = BSMI_MIN(count - s, CODES_AT_ONCE);
-        if (!linear) bsmi_row_scales(m, batch, row, s, some, copies);
-        if (!any_outside(bounds, linear ? bsmi_scale_pointer(m, batch, row, s) : copies, some)) continue;
-        for (int64_t i = s; i < s + some; i++)
-            if (leaves_bounds(m, bounds, batch, row, i, k)) return exponent_of_range(m, beside_bf16, batch, row, k);
-    }
+    for (int64_t s = 0; s * m->block < k; s++)
+        if (leaves_bounds(m, bounds, batch, row, s, k)) return exponent_of_range(m, beside_bf16, batch, row, k);
     return 0;
+}
+
+/* Rows of which some are looked at twice. */
+struct rows { const struct bsmi_matrix *m; int64_t batch, first, count, split; };
+
+static const uint8_t *scales_of_row(const struct rows *rows, int64_t r)
+{
+    return bsmi_scale_pointer(rows->m, rows->batch, bsmi_source_column(rows->first + r, rows->split), 0);
+}
+
+/* 1 for rows that have a scale outside, else 0. */
+static void mark_linear(const struct rows *rows, int64_t blocks, int16_t *marks)
+{
+    const struct bounds bounds = bounds_of(rows->m->element);
+    for (int64_t r = 0; r < rows->count; r++) marks[r] = any_outside(bounds, scales_of_row(rows, r), blocks);
+}
+
+/* In other layouts scales of a row lie at the same distances from its first one in every row. */
+static void mark_any_layout(const struct rows *rows, int64_t blocks, int16_t *marks)
+{
+    const struct bsmi_matrix *m = rows->m;
+    const struct bounds bounds = bounds_of(m->element);
+    const int64_t origin = bsmi_scale_at(&m->map, 0, m->first_scale);
+    memset(marks, 0, (size_t)rows->count * sizeof *marks);
+    for (int64_t s = 0, some; s < blocks; s += some) {
+        int64_t distances[CODES_AT_ONCE];
+        uint8_t codes[CODES_AT_ONCE];
+        some = BSMI_MIN(blocks - s, CODES_AT_ONCE);
+        for (int64_t i = 0; i < some; i++) distances[i] = bsmi_scale_at(&m->map, 0, m->first_scale + s + i) - origin;
+        for (int64_t r = 0; r < rows->count; r++) {
+            const uint8_t *const row = scales_of_row(rows, r);
+            for (int64_t i = 0; i < some; i++) codes[i] = row[distances[i]];
+            marks[r] |= any_outside(bounds, codes, some);
+        }
+    }
+}
+
+static void exponents_of_rows(const struct rows *rows, bool beside_bf16, int64_t k, int16_t *exponents)
+{
+    const struct bsmi_matrix *m = rows->m;
+    const int64_t blocks = bsmi_ceil_div(k, m->block);
+    if (m->map.layout.kind == BSM_LAYOUT_LINEAR) mark_linear(rows, blocks, exponents);
+    else mark_any_layout(rows, blocks, exponents);
+    for (int64_t r = 0; r < rows->count; r++)
+        if (exponents[r] != 0)
+            exponents[r] = exponent_of_row(m, beside_bf16, rows->batch,
+                                           bsmi_source_column(rows->first + r, rows->split), k);
 }
 
 /* Twice the bits of a bf16 number less 1, with the highest bit turned: of subnormal numbers, whose bits without the
@@ -109,11 +149,13 @@ void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, in
                         int64_t count, int64_t split, int64_t k, int16_t *exponents)
 {
     const struct bsmi_matrix *m = operand->matrix;
-    for (int64_t r = 0; r < count; r++) {
-        const int64_t row = bsmi_source_column(first + r, split);
-        exponents[r] = 0;
-        if (m->scale == BSM_E8M0) exponents[r] = exponent_of_row(m, beside_bf16, batch, row, k);
-        else if (m->element == BSM_BF16 && any_subnormal((const uint16_t *)(const void *)bsmi_row(m, batch, row), k))
-            exponents[r] = BSMI_FALLBACK_ROW;
+    if (count <= 0) return;
+    memset(exponents, 0, (size_t)count * sizeof *exponents);
+    if (k == 0) return;
+    if (m->scale == BSM_E8M0)
+        exponents_of_rows(&(struct rows){ m, batch, first, count, split }, beside_bf16, k, exponents);
+    for (int64_t r = 0; m->element == BSM_BF16 && r < count; r++) {
+        const unsigned char *const row = bsmi_row(m, batch, bsmi_source_column(first + r, split));
+        if (any_subnormal((const uint16_t *)(const void *)row, k)) exponents[r] = BSMI_FALLBACK_ROW;
     }
 }
