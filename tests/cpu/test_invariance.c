@@ -1,6 +1,6 @@
 /* The same bits whatever surrounds an element: more rows, more columns, other threads, another batch, the caller's
  * floating-point mode, a fork, other calls at the same time, pitches of gigabytes, a large D. */
-#include "naive.h"
+#include "naive_orders.h"
 
 #include <fenv.h>
 #include <math.h>
@@ -127,27 +127,32 @@ static void any_rows_and_columns(struct test *t)
     }
 }
 
-/* Every kernel, any number of threads: one result. */
+/* Every kernel of an order of sums, any number of threads: one result. */
 static void threads_and_kernels(struct test *t)
 {
     static const int threads[] = { 1, 2, 3, 8 };
     for (int pair = 0; pair < PAIRS; pair++) {
         struct problem p;
         problem_make(t, &p, pair, 200, 260, 100);
-        struct operand first = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 200,
-                                                             .columns = 260 }, 0xee);
-        for (int kernel = 0, runs = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &p.a.m, .b = &p.b.m, .d = &p.d.m };
+        struct operand first[UNIT_ORDERS];
+        int runs[UNIT_ORDERS] = { 0 };
+        for (int order = 0; order < UNIT_ORDERS; order++)
+            first[order] = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 200,
+                                                         .columns = 260 }, 0xee);
+        for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             if (!bsm_kernel_serves(p.context, kernel, pairs[pair].a, pairs[pair].b)) continue;
-            for (int i = 0; i < 4; i++, runs++) {
+            for (int i = 0; i < 4; i++) {
                 CHECK(t, bsm_context_force_kernel(p.context, kernel) == BSM_OK &&
                              bsm_context_set_threads(p.context, threads[i]) == BSM_OK);
+                const enum unit_order order = unit_order_of(p.context, &call);
                 memset(p.d.m.data, 0xff, p.d.data_bytes);
-                multiply(t, p.context, &p.a.m, &p.b.m, runs == 0 ? &first.m : &p.d.m);
-                if (runs > 0 && memcmp(first.m.data, p.d.m.data, p.d.data_bytes) != 0)
+                multiply(t, p.context, &p.a.m, &p.b.m, runs[order] == 0 ? &first[order].m : &p.d.m);
+                if (runs[order]++ > 0 && memcmp(first[order].m.data, p.d.m.data, p.d.data_bytes) != 0)
                     FAIL(t, "%s, %d threads: other bits", bsm_kernel_name(kernel), threads[i]);
             }
         }
-        operand_free(&first);
+        for (int order = 0; order < UNIT_ORDERS; order++) operand_free(&first[order]);
         problem_free(t, &p);
     }
 }

@@ -192,11 +192,9 @@ static float arm_slice(const float *a, const float *b, float sum)
 int64_t unit_roundings(enum unit_order order, bsm_format a, bsm_format b, int64_t k)
 {
     const int64_t terms = (a == BSM_FORMAT_FP16 ? 2 : 1) * (b == BSM_FORMAT_FP16 ? 2 : 1);
-    const int64_t exponent_back = 1, slices = (k + SLICE - 1) / SLICE;
     if (order == UNIT_NONE) return k;
-    if (order == UNIT_AMX_BF16) return SLICE / 2 + slices * terms + exponent_back;
-    if (order == UNIT_AVX512_BF16) return k * terms + exponent_back;
-    return 2 * ((k + 1) / 2 * terms + 1) + exponent_back;
+    if (order == UNIT_AMX_BF16) return 16 + (k + SLICE - 1) / SLICE * terms;
+    return order == UNIT_AVX512_BF16 ? 1 + k * terms : 1 + 2 * ((k + 1) / 2 * terms);
 }
 
 float unit_sum(enum unit_order order, const struct unit_rows *a, int64_t i, const struct unit_rows *b, int64_t j)

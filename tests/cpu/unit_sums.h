@@ -39,7 +39,7 @@ static inline bool unit_falls_back(const struct unit_rows *a, int64_t i, const s
     return a->fallback[i] || b->fallback[j];
 }
 
-/* The n of gamma_n: roundings of 2^-24 that a product takes part in, in a sum over K; 2^-23 counts as two. */
+/* The n of gamma_n in a sum over K. */
 int64_t unit_roundings(enum unit_order order, bsm_format a, bsm_format b, int64_t k);
 
 /* S of rows that do not fall back. */

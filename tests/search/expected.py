@@ -98,7 +98,7 @@ def gamma(n):
 def underflow(a, b, k, order):
     """What sums that are subnormal may lose."""
     if order in units.UNITS:
-        return (k + 1) * TINY / 2 + units.flushed(order, a.format, b.format, k)
+        return (k + 1) * TINY / 2 + (1 + 2.0 ** -10) * units.flushed(order, a.format, b.format, k)
     bf16 = order == "gpu" and "bf16" in (a.format.name, b.format.name)
     return (k + 1) * TINY / 2 + (-(-k // 16) * TINY * units.terms(a.format) * units.terms(b.format) if bf16 else 0)
 

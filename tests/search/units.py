@@ -179,17 +179,15 @@ def in_order(order, a, b):
 # Bounds ---------------------------------------------------------------------------------------------------------------
 
 def roundings(order, a, b, k):
-    """The n of gamma_n in an order: roundings of 2^-24 on a product's way, those of 2^-23 twice, and the exponent put
-    back.  Fallback rows have the portable order's besides."""
+    """The n of gamma_n, but for fallback rows."""
     products = terms(a) * terms(b)
-    return 1 + {"amx_bf16": SLICE // 2 + -(-k // SLICE) * products, "avx512_bf16": k * products,
-                "arm_bf16": 2 * (-(-k // 2) * products + 1)}[order]
+    return {"amx_bf16": 16 + -(-k // SLICE) * products, "avx512_bf16": 1 + k * products,
+            "arm_bf16": 1 + 2 * -(-k // 2) * products}[order]
 
 
 def flushed(order, a, b, k):
-    """What zeros in place of sums and products below 2^-126 may take.  Only bf16, which is taken as it is, has such:
-    other rows are multiples of 2^-40 at least."""
+    """F: what zeros in place of sums and products below 2^-126 may take, which only bf16 has."""
     if "bf16" not in (a.name, b.name):
         return 0
-    steps = terms(a) * terms(b) * (2 * k + 2 * -(-k // SLICE))
-    return steps * LEAST_NORMAL
+    steps = {"amx_bf16": 34 * -(-k // SLICE), "avx512_bf16": k, "arm_bf16": 4 * -(-k // 2)}[order]
+    return terms(a) * terms(b) * steps * LEAST_NORMAL

@@ -89,6 +89,17 @@ struct difference compare_cut(struct compare_shape shape, const float *got, cons
     return difference;
 }
 
+struct difference compare_flushed(struct compare_shape shape, const float *got, const float *want, const double *sum,
+                                  double flushed)
+{
+    struct difference difference = { 0 };
+    for (int64_t i = 0; i < shape.m; i++)
+        for (int64_t j = 0; j < shape.n; j++)
+            if (!(fabs((double)got[i * shape.pitch + j] - sum[i * shape.n + j]) < flushed))
+                compare_words(&difference, i, j, got[i * shape.pitch + j], bits_of(want[i * shape.n + j]));
+    return difference;
+}
+
 struct difference compare_gaps(struct compare_shape shape, const float *got, uint32_t fill)
 {
     struct difference difference = { 0 };

@@ -40,6 +40,11 @@ struct difference compare_bound(struct compare_shape shape, const float *got, co
 struct difference compare_cut(struct compare_shape shape, const float *got, const float *want, const double *sum,
                               int cuts);
 
+/* Bits as in compare_bits, but what is off by less than `flushed` is right, too: matrix units make zeros of products
+ * that are too small. */
+struct difference compare_flushed(struct compare_shape shape, const float *got, const float *want, const double *sum,
+                                  double flushed);
+
 /* Between the rows nothing may have been written: all columns from n to pitch still have the bits `fill`. */
 struct difference compare_gaps(struct compare_shape shape, const float *got, uint32_t fill);
 

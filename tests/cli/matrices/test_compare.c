@@ -139,6 +139,22 @@ static void cut_sums_are_subnormal_and_below(struct test *t)
     }
 }
 
+static void flushed_products(struct test *t)
+{
+    static const struct { float got; double sum, flushed; bool fine; } cases[] = {
+        { 0, 0x1p-127, 0x1p-126, true },        { -0.0f, 0x1p-127, 0x1p-126, true }, { 0, 0x1p-126, 0x1p-126, false },
+        { 0, 0x1p-127, 0, false },              { 0x1p-127f, 0x1p-127, 0, true },    { 1, 1.5, 0x1p-126, false },
+        { 0x1p-126f, 0x1.8p-126, 0x1p-126, true }, { NAN, 0, 0x1p-126, false },
+    };
+    const struct compare_shape shape = { 1, 1, PITCH };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct product p = make(t);
+        p.sum[0] = cases[i].sum, p.want[0] = (float)p.sum[0], p.got[0] = cases[i].got;
+        if (compare_flushed(shape, p.got, p.want, p.sum, cases[i].flushed).found == cases[i].fine)
+            FAIL(t, "%a for %a, flushed below %a", (double)cases[i].got, cases[i].sum, cases[i].flushed);
+    }
+}
+
 static void nan_is_never_close(struct test *t)
 {
     for (int place = 0; place < M * N; place++) {
@@ -202,7 +218,8 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         TEST(equal_products_agree), TEST(every_flipped_bit_is_found), TEST(zeros_and_nans_are_compared_by_bits),
         TEST(differences_are_counted_and_the_first_is_kept), TEST(the_bound_is_sharp),
-        TEST(the_bound_has_a_least_part), TEST(cut_sums_are_subnormal_and_below), TEST(nan_is_never_close),
+        TEST(the_bound_has_a_least_part), TEST(cut_sums_are_subnormal_and_below),
+        TEST(flushed_products), TEST(nan_is_never_close),
         TEST(a_nan_sum_wants_the_canonical_nan), TEST(an_infinite_sum_wants_that_infinity), TEST(every_gap_is_watched),
     };
     return TEST_MAIN(argc, argv, cases);

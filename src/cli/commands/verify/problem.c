@@ -151,7 +151,7 @@ static float add_once(float sum, double term)
     return (float)nextafter(s, error > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-/* S of one element in the documented order.  Products and exact blocks of finite codes are exact in double. */
+/* S of one element in the portable order.  Products and exact blocks of finite codes are exact in double. */
 static float ordered_sum(const float *a, const float *sa, const float *b, const float *sb, int64_t k, int64_t length)
 {
     float sum = 0;
@@ -239,15 +239,33 @@ static void set_tensor_limit(struct verify_problem *problem, bsm_format a, bsm_f
     problem->tensor.least = (double)((as_it_is ? steps : 0) + (k + 1) / 2) * least_subnormal;
 }
 
-/* What is compared with what depends on the kind; kernels on tensor cores (gpu) are held to bounds where others have an
- * order. */
-static bsm_status reference(struct cli *cli, struct verify_problem *problem, bool gpu)
+/* The loosest of the three units' bounds; what they flush, only beside bf16. */
+static void set_unit_limit(struct verify_problem *problem, bsm_format a, bsm_format b)
+{
+    const int64_t k = problem->what->k, terms = tensor_terms(a) * tensor_terms(b);
+    const int64_t slices = (k + 31) / 32 * terms, pairs = (k + 1) / 2 * terms;
+    const int64_t of_amx = 16 + slices, of_arm = 1 + 2 * pairs;      /* AVX512_BF16's and the portable order's are less */
+    const bool as_it_is = a == BSM_FORMAT_BF16 || b == BSM_FORMAT_BF16;
+    problem->flushed = as_it_is ? (double)terms * least_normal : 0;
+    problem->unit.roundings = of_amx > of_arm ? of_amx : of_arm;
+    problem->unit.least =
+        (as_it_is ? (double)(34 * slices + 4 * pairs) * least_normal : 0) + (double)(k + 1) * least_subnormal;
+}
+
+static bool has_units(const bsm_context *context)
+{
+    return (bsm_context_cpu_features(context) & (BSM_CPU_AMX | BSM_CPU_AVX512_BF16 | BSM_CPU_BF16)) != 0;
+}
+
+/* What is compared with what depends on the kind; kernels with orders of their own (bounds: there are such) are held to
+ * bounds where others have the portable order. */
+static bsm_status reference(struct cli *cli, struct verify_problem *problem, bool gpu, bool bounds)
 {
     const int64_t m = problem->shape.m, n = problem->shape.n;
     const enum verify_kind kind = problem->what->kind;
     const bool ordered = kind == VERIFY_FAR_SCALES || kind == VERIFY_ANY_CODES;
     const bool bound = kind == VERIFY_CODES || kind == VERIFY_NOT_FINITE;
-    const bool cut = gpu && problem->what->k == 1, wants_sum = bound || cut || (ordered && gpu);
+    const bool cut = bounds && problem->what->k == 1, wants_sum = bound || cut || (ordered && bounds);
     bsm_status status = BSM_OK;
     if (wants_sum) {
         problem->sum = cli_memory(cli, m * n, sizeof(double));
@@ -260,7 +278,7 @@ static bsm_status reference(struct cli *cli, struct verify_problem *problem, boo
     if (status == BSM_OK && bound && gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
     if (status != BSM_OK || bound) return status;
     if (ordered) {
-        if (gpu) problem->magnitude = tensor_magnitude(cli, problem);
+        if (bounds) problem->magnitude = tensor_magnitude(cli, problem);
         if (gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
         return BSM_OK;
     }
@@ -288,8 +306,8 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
                                      .d = &problem->d_matrix };
     if (gpu != NULL) status = device_product_create(gpu, &problem->product, &problem->device);
     if (status != BSM_OK) return cli_library_failed(cli, "copying operands to the GPU", status);
-    set_tensor_limit(problem, a, b);
-    status = reference(cli, problem, gpu != NULL);
+    set_tensor_limit(problem, a, b), set_unit_limit(problem, a, b);
+    status = reference(cli, problem, gpu != NULL, gpu != NULL || has_units(cli->context));
     if (status != BSM_OK) return cli_library_failed(cli, "the exact product", status);
 
     const int64_t length = exact_block_length(a, b);
@@ -345,35 +363,51 @@ static int cuts_of(const struct verify_problem *problem, int kernel)
 
 static struct compare_limit limit_of(const struct verify_problem *problem, int kernel)
 {
-    struct compare_limit limit = problem->tensor;
+    struct compare_limit limit = problem->device.gpu != NULL ? problem->tensor : problem->unit;
     if (strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mxf4", 17) == 0) limit.more = problem->scales;
     return limit;
+}
+
+/* Of the forced kernel: whether it sums in the portable order. */
+static bool is_portable(const struct cli *cli, const struct verify_problem *problem, int kernel)
+{
+    bsm_matmul product = problem->product;
+    if (problem->device.gpu != NULL) return strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0;
+    product.order = BSM_ORDER_PORTABLE;
+    return bsm_supported(cli->context, &product) == BSM_OK;
+}
+
+/* Bits of one rounding; less what tensor cores cut, or units flush. */
+static struct difference compare_exact(const struct verify_problem *problem, int kernel, bool portable)
+{
+    if (portable || problem->sum == NULL) return compare_bits(problem->shape, problem->d, problem->exact);
+    return problem->device.gpu != NULL
+               ? compare_cut(problem->shape, problem->d, problem->exact, problem->sum, cuts_of(problem, kernel))
+               : compare_flushed(problem->shape, problem->d, problem->exact, problem->sum, problem->flushed);
 }
 
 static void run_forced(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
 {
     struct verify_failure failure = { .check = VERIFY_CHECK_STATUS, .what = *problem->what };
-    const bool tensor = problem->device.gpu != NULL && strcmp(bsm_kernel_name(kernel), "cuda_simt") != 0;
+    const bool portable = is_portable(cli, problem, kernel);
     const bsm_status status = multiply(cli, problem);
     bool differs = status != BSM_OK;
     if (differs) snprintf(failure.sentence, sizeof failure.sentence, "%s", bsm_last_error());
     if (!differs && problem->exact != NULL) {
         failure.check = VERIFY_CHECK_EXACT;
-        failure.first = tensor && problem->sum != NULL ? compare_cut(problem->shape, problem->d, problem->exact,
-                                                                     problem->sum, cuts_of(problem, kernel))
-                                                       : compare_bits(problem->shape, problem->d, problem->exact);
+        failure.first = compare_exact(problem, kernel, portable);
         differs = failure.first.found;
     }
     const bool order_decides = problem->what->kind == VERIFY_FAR_SCALES || problem->what->kind == VERIFY_ANY_CODES;
-    if (!differs && problem->magnitude != NULL && (tensor || !order_decides)) {
+    if (!differs && problem->magnitude != NULL && (!portable || !order_decides)) {
         failure.check = VERIFY_CHECK_BOUND;
         failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude,
-                                      tensor ? limit_of(problem, kernel)
-                                             : (struct compare_limit){ .roundings = problem->roundings },
+                                      portable ? (struct compare_limit){ .roundings = problem->roundings }
+                                               : limit_of(problem, kernel),
                                       &result->worst);
         differs = failure.first.found;
     }
-    if (!differs && problem->ordered != NULL && !tensor) {
+    if (!differs && problem->ordered != NULL && portable) {
         failure.check = VERIFY_CHECK_ORDER;
         failure.first = compare_bits(problem->shape, problem->d, problem->ordered);
         differs = failure.first.found;

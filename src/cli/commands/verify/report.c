@@ -14,7 +14,7 @@ static const char *check_sentence(enum verify_check check)
     case VERIFY_CHECK_STATUS: return "the product was refused";
     case VERIFY_CHECK_EXACT: return "the exact sum, rounded to fp32";
     case VERIFY_CHECK_BOUND: return "the exact sum";
-    case VERIFY_CHECK_ORDER: return "the sum in the documented order";
+    case VERIFY_CHECK_ORDER: return "the sum in the portable order";
     default: return "what lay between the rows of D, where nobody may write";
     }
 }

@@ -10,8 +10,8 @@ enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 128 };
 
 enum verify_kind {
     VERIFY_INTEGERS,                      /* small integers, whose sums fp32 holds: the bits of the exact sum */
-    VERIFY_CODES,                         /* finite codes, scales near 1: the documented order of sums, and gamma_n */
-    VERIFY_FAR_SCALES,                    /* scales of A far from those of B: the documented order of sums */
+    VERIFY_CODES,                         /* finite codes, scales near 1: the portable order of sums, and gamma_n */
+    VERIFY_FAR_SCALES,                    /* scales of A far from those of B: the portable order of sums */
     VERIFY_ANY_CODES,                     /* any finite codes and scales, sums beyond fp32 included: the same */
     VERIFY_NOT_FINITE,                    /* some NaN and infinite codes among finite ones: in the right places */
     VERIFY_SCALE_CODES,                   /* K is 1, all pairs of scale codes: bits of the exact sum */
@@ -41,10 +41,11 @@ struct verify_problem {
     float *exact;                         /* rounded to fp32; NULL where bits are not compared with it */
     double *sum;                          /* exact; NULL where it is not asked */
     double *magnitude;                    /* NULL where no bound is checked */
-    float *ordered;                       /* in the documented order; NULL where it is not asked */
-    int64_t roundings;                    /* of the documented order of sums */
+    float *ordered;                       /* in the portable order; NULL where it is not asked */
+    int64_t roundings;                    /* of the portable order of sums */
     int cuts;                             /* how often tensor cores cut one product of bf16; 0: never */
-    struct compare_limit tensor;          /* of sums on tensor cores */
+    struct compare_limit tensor, unit;    /* of sums on tensor cores; on matrix units of CPUs */
+    double flushed;                       /* what those may make a zero of one product: 0 without bf16 */
     double *scales;                       /* what 4-bit tensor cores may also lose to scales; NULL: no bound */
 };
 
@@ -84,9 +85,9 @@ static inline bool verify_never_ran(const struct verify_result *result)
     return result->refused > 0 && result->cases == 0;
 }
 
-/* Runs the problem on this kernel and no other, and adds what came out to result.  Kernels on tensor cores have an
- * order of sums of their own: where others are compared with the documented order, they are held to their bound
- * (docs/guide/numerics.md). */
+/* Runs the problem on this kernel and no other, and adds what came out to result.  Kernels on tensor cores and on
+ * matrix units of CPUs have orders of sums of their own: where others are compared with the portable order, they are
+ * held to their bound (docs/guide/numerics.md). */
 void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result);
 
 /* All of it. */
