@@ -13,7 +13,8 @@ enum kind {
     KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
     KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
     KIND_THREADS,                         /* ours on `base` threads */
-    KIND_COPY,                            /* memcpy of as many bytes as quantizing M x K numbers reads and writes */
+    KIND_COPY,                            /* memcpy of as many bytes as quantizing M x K numbers reads and writes; a
+                                             computed tensor scale reads them twice */
     KIND_COUNT
 };
 
@@ -24,6 +25,8 @@ struct work {
     double reach, aim;                    /* of the ratio: the peer's time over ours */
     bool prepacked;                       /* B was prepacked (bsm_plan_pack_b) */
     bool back;                            /* of KIND_COPY: codes are dequantized */
+    bool computed;                        /* of KIND_COPY: the tensor scale is */
+    bsm_real reals;                       /* of KIND_COPY: what is quantized, or comes back */
 };
 
 struct row {
@@ -62,6 +65,7 @@ double read_seconds(const void *memory, size_t bytes, int threads);
 
 /* report.c, picture.c */
 double row_ratio(const struct row *row);                 /* best over best */
+int64_t moved_bytes(const struct work *work);            /* read and written, of KIND_COPY */
 void row_names(const struct row *row, char *what, char *shape, size_t bytes);
 const char *kind_name(enum kind kind);
 void report_text(const struct table *table, FILE *file);

@@ -18,7 +18,7 @@
 #define FP8 BSM_MXFP8_E4M3, BSM_MXFP8_E4M3
 #define FP6 BSM_MXFP6_E3M2, BSM_MXFP6_E3M2
 
-/*    kind           A, B                            M     N     K     reach  aim  prepacked, back */
+/*    kind           A, B                            M     N     K     reach  aim  prepacked, back, computed, reals */
 static const struct work works[] = {
     { KIND_SGEMM,     FP4,                            1024, 1024, 1024, 2.4, 3.0, false, false },
     { KIND_SGEMM,     FP4,                            2048, 2048, 2048, 2.4, 3.0, false, false },
@@ -61,12 +61,20 @@ static const struct work works[] = {
     { KIND_THREADS,   FP4,                            32,   4096, 4096, 1.85, 1.95, false, false },
     { KIND_THREADS,   FP8,                            32,   4096, 4096, 1.85, 1.95, false, false },
     { KIND_THREADS,   FP4,                            1,    65536, 4096, 1.5, 1.6, false, false },
-    { KIND_COPY,      FP4,                            2048, 0,    4096, 0.5, 0.77, false, false },
-    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.5, 0.77, false, false },
-    { KIND_COPY,      FP8,                            2048, 0,    4096, 0.5, 0.77, false, false },
-    { KIND_COPY,      FP4,                            2048, 0,    4096, 0.5, 0.77, false, true },
-    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.5, 0.77, false, true },
-    { KIND_COPY,      FP8,                            2048, 0,    4096, 0.5, 0.77, false, true },
+    { KIND_COPY,      FP4,                            2048, 0,    4096, 0.6, 0.8, false, false, false, BSM_REAL_FP32 },
+    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.6, 0.8, false, false, false, BSM_REAL_FP32 },
+    { KIND_COPY,      FP8,                            2048, 0,    4096, 0.6, 0.8, false, false, false, BSM_REAL_FP32 },
+    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.6, 0.8, false, false, true, BSM_REAL_FP32 },
+    { KIND_COPY,      FP4,                            2048, 0,    4096, 0.6, 0.8, false, false, false, BSM_REAL_BF16 },
+    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.6, 0.8, false, false, false, BSM_REAL_BF16 },
+    { KIND_COPY,      FP8,                            2048, 0,    4096, 0.6, 0.8, false, false, false, BSM_REAL_BF16 },
+    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.6, 0.8, false, false, true, BSM_REAL_BF16 },
+    { KIND_COPY,      FP4,                            2048, 0,    4096, 0.5, 0.77, false, true, false, BSM_REAL_FP32 },
+    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.5, 0.77, false, true, false, BSM_REAL_FP32 },
+    { KIND_COPY,      FP8,                            2048, 0,    4096, 0.5, 0.77, false, true, false, BSM_REAL_FP32 },
+    { KIND_COPY,      FP4,                            2048, 0,    4096, 0.5, 0.77, false, true, false, BSM_REAL_BF16 },
+    { KIND_COPY,      NV4,                            2048, 0,    4096, 0.5, 0.77, false, true, false, BSM_REAL_BF16 },
+    { KIND_COPY,      FP8,                            2048, 0,    4096, 0.5, 0.77, false, true, false, BSM_REAL_BF16 },
 };
 enum { WORKS = sizeof works / sizeof works[0] };
 _Static_assert((int)WORKS <= (int)MOST_ROWS, "the table has room for every row");
