@@ -10,7 +10,7 @@
 struct operands {
     bsm_matrix a, b, d;
     float *a_fp32, *b_fp32, tensor_scale;
-    void *numbers;                        /* of work.reals */
+    void *numbers;                        /* fp32 or bf16 */
     void *prepacked_b;                    /* NULL: B is read as it is stored */
     unsigned char *copy_from, *copy_to;
     size_t copy_bytes, weight_bytes, scale_bytes;
@@ -110,20 +110,20 @@ static bool run_read(void *argument)
 static bool run_quantize(void *argument)
 {
     const struct call *c = argument;
-    const bsm_real_matrix source = reals(c->work->reals, c->o->numbers, c->work->m, c->work->k);
+    const bsm_real_matrix source = reals(reals_of(c->work), c->o->numbers, c->work->m, c->work->k);
     const bsm_quantize_options options = {
         .struct_size = sizeof options,
-        .tensor_scale = c->work->computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN,
+        .tensor_scale = (c->work->how & COMPUTED) != 0 ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN,
     };
     bsm_matrix destination = c->o->a;
-    if (c->work->computed) destination.tensor_scale = &c->o->tensor_scale;
+    if ((c->work->how & COMPUTED) != 0) destination.tensor_scale = &c->o->tensor_scale;
     return bsm_quantize(c->context, &source, &options, &destination, NULL) == BSM_OK;
 }
 
 static bool run_dequantize(void *argument)
 {
     const struct call *c = argument;
-    const bsm_real_matrix destination = reals(c->work->reals, c->o->numbers, c->work->m, c->work->k);
+    const bsm_real_matrix destination = reals(reals_of(c->work), c->o->numbers, c->work->m, c->work->k);
     return bsm_dequantize(c->context, &c->o->a, &destination) == BSM_OK;
 }
 
@@ -195,7 +195,7 @@ static void make_operands(bsm_context *context, const struct work *w, struct ope
         const int64_t moved = moved_bytes(w);
         o->copy_bytes = (size_t)moved / 2;
         o->copy_from = cli_memory(NULL, moved, 1), o->copy_to = cli_memory(NULL, moved, 1);
-        o->numbers = bell_shaped(&o->state, w->reals, w->m * w->k);
+        o->numbers = bell_shaped(&o->state, reals_of(w), w->m * w->k);
         memset(o->copy_from, 1, o->copy_bytes), memset(o->copy_to, 1, o->copy_bytes);
         return;
     }
@@ -234,12 +234,12 @@ void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, i
     struct operands o = { .state = 1 };
     bsm_context *const mine = contexts[w->kind == KIND_THREADS ? 1 : 0];
     make_operands(contexts[0], w, &o);
-    if (w->prepacked) pack_weights(contexts[0], &o);
+    if ((w->how & PREPACKED) != 0) pack_weights(contexts[0], &o);
     double (*const clock)(void) = row->threads > 1 ? wall_seconds : thread_seconds;
     struct call call = { mine, peer, &o, w }, alone = { contexts[0], peer, &o, w };
-    struct side ours = { w->kind != KIND_COPY ? run_product
-                         : w->back            ? run_dequantize
-                                              : run_quantize,
+    struct side ours = { w->kind != KIND_COPY   ? run_product
+                         : (w->how & BACK) != 0 ? run_dequantize
+                                                : run_quantize,
                          &call, clock, 0 };
     struct side other = { peers[w->kind], &alone, clock, 0 };
     row->measured = alternate(&ours, &other, rounds, seconds, row);
