@@ -87,7 +87,9 @@ AVX512_INLINE void fp4_columns(enum bsmi_bf16_kind kind, const struct bsmi_bf16_
     load_fours(rows->codes, slice * 16, fours);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512i of_block = _mm512_load_si512(scales[two_blocks ? i / 2 : 0]);
+        const __m512i given = _mm512_load_si512(scales[two_blocks ? i / 2 : 0]),
+                      upper = _mm512_and_si512(given, _mm512_set1_epi32((int)0xffff0000)),
+                      of_block = kind == BSMI_BF16_OF_NVFP4 ? upper : given;
 #pragma GCC unroll 4
         for (unsigned j = 0; j < 4; j++)
             _mm512_store_si512(tile + (4 * i + (int)j) * BSMI_PAIR_NUMBERS,
