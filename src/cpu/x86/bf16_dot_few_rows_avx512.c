@@ -13,7 +13,6 @@
 enum {
     ROWS = 16, SIXTEENS = 8, COLUMNS = SIXTEENS * BSMI_TILE_ROWS, CHUNK = BSMI_ROW_CHUNK, SLICES = CHUNK / BSMI_SLICE,
     PIECE = 512,                          /* columns of K of A packed at a time */
-    MOST_SLICES = 4,                      /* decoded at once */
 };
 
 /* [slice][row][column]; of few rows 1, 2, 4 or 8 lie side by side. */
@@ -93,11 +92,11 @@ DOT_INLINE void ask_for(const struct ahead *ahead, struct asked *asked, int64_t 
     if (asked->byte >= ahead->row_bytes) asked->byte = 0, asked->row++;
 }
 
-typedef uint16_t decoded_tiles[SIXTEENS][MOST_SLICES][BSMI_TILE_NUMBERS];
+typedef uint16_t decoded_tiles[SIXTEENS][BSMI_MOST_SLICES][BSMI_TILE_NUMBERS];
 
 /* sums[row][16 * sixteens] += a[slice][row][32] times column tiles. */
 DOT_INLINE void multiply_tiles(int rows, int sixteens, int slices, const uint16_t *a,
-                               const uint16_t (*tiles)[MOST_SLICES][BSMI_TILE_NUMBERS], float *sums, int64_t pitch)
+                               uint16_t (*tiles)[BSMI_MOST_SLICES][BSMI_TILE_NUMBERS], float *sums, int64_t pitch)
 {
     __m512 acc[ROWS][SIXTEENS];
 #pragma GCC unroll 16
@@ -124,7 +123,7 @@ DOT_INLINE void multiply_tiles(int rows, int sixteens, int slices, const uint16_
 }
 
 /* Of so many columns at once that there are 16 sums, of a single row 8. */
-DOT static void multiply_all(int width, int slices, const uint16_t *a, const decoded_tiles tiles, float *sums,
+DOT static void multiply_all(int width, int slices, const uint16_t *a, decoded_tiles tiles, float *sums,
                              int64_t pitch)
 {
 #define BY(rows, sixteens) \
@@ -140,22 +139,21 @@ DOT static void multiply_all(int width, int slices, const uint16_t *a, const dec
 #undef BY
 }
 
-/* A cache line of 4-bit codes, or of 8-bit ones. */
-static int slices_at_once(const struct b_panel *b) { return b->ahead.part.operand.matrix->bits == 4 ? 4 : 2; }
-
 DOT_INLINE void multiply_slices(enum bsmi_bf16_kind kind, int width, int64_t slices, const uint16_t *a,
                                 const struct b_panel *b, float *sums, int64_t pitch)
 {
     _Alignas(64) decoded_tiles tiles;
-    const int at_once = slices_at_once(b), line = BSMI_TILE_NUMBERS / 8 * b->ahead.part.operand.matrix->bits;
+    struct bsmi_bf16_lines lines;
+    const int at_once = bf16_slices_of_lines(kind);
     struct asked asked = { 0, 0 };
     memset(tiles[b->count], 0, (size_t)(SIXTEENS - b->count) * sizeof tiles[0]);
     for (int64_t s = 0; s < slices; s += at_once, a += at_once * width * BSMI_SLICE) {
         const int some = (int)BSMI_MIN(at_once, slices - s);
         for (int c = 0; c < b->count; c++) {
-            ask_for(&b->ahead, &asked, some * line);
+            ask_for(&b->ahead, &asked, some * bf16_slice_bytes(kind) * BSMI_TILE_ROWS);
+            bsmi_bf16_read_lines(kind, &b->sixteens[c], s, some, &lines);
             for (int i = 0; i < some; i++)
-                bsmi_bf16_decode_columns(kind, &b->sixteens[c], s + i, tiles[c][i], tiles[c][i]);
+                bsmi_bf16_decode_columns(kind, &b->sixteens[c], s + i, &lines, i, tiles[c][i]);
         }
         multiply_all(width, some, a, tiles, sums, pitch);
     }

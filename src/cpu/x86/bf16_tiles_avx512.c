@@ -306,8 +306,16 @@ AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi
                                      uint16_t *tiles)
 {
     const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
-    for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice)
-        bsmi_bf16_decode_columns(kind, rows, s, tiles, tiles + places.to_second);
+    const int at_once = bf16_slices_of_lines(kind);
+    struct bsmi_bf16_lines lines;
+    for (int64_t s = 0; s < slices; s += at_once) {
+        const int count = (int)BSMI_MIN(at_once, slices - s);
+        if (kind != BSMI_BF16_OF_FP16) bsmi_bf16_read_lines(kind, rows, s, count, &lines);
+        for (int i = 0; i < count; i++, tiles += places.to_next_slice) {
+            if (kind == BSMI_BF16_OF_FP16) fp16_columns(rows, s, tiles, tiles + places.to_second);
+            else bsmi_bf16_decode_columns(kind, rows, s + i, &lines, i, tiles);
+        }
+    }
 }
 
 AVX512 static void column_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)
