@@ -103,7 +103,7 @@ static void replace(const struct bsmi_tile *tile, const struct bsmi_bf16_exponen
     piece.row += rows->first, piece.rows = rows->end - rows->first;
     piece.column += columns->first, piece.columns = columns->end - columns->first;
     piece.prepacked_b = NULL;
-    piece.sums = scratch, piece.sums_pitch = PIECE_PITCH;
+    piece.sums = scratch, piece.sums_pitch = PIECE_PITCH, piece.sums_columns = 0;
     sum_in_portable_order(&piece, (unsigned char *)scratch + PIECE_BYTES);
     for (int64_t i = 0; i < piece.rows; i++)
         for (int64_t j = 0; j < piece.columns; j++)
@@ -137,14 +137,26 @@ static void scale_row(float *sums, int64_t count, int a, const int16_t *b)
         sums[j] = (float)((double)sums[j] * bsmi_double_power_of_two(a + known(b, j)));
 }
 
-void bsmi_bf16_finish(const struct bsmi_tile *tile, const struct bsmi_bf16_exponents *e, void *scratch)
+static void finish_columns(const struct bsmi_tile *tile, const struct bsmi_bf16_exponents *e, void *scratch)
 {
-    if (e->a == NULL && e->b == NULL) return;
     for (int64_t i = 0; i < tile->rows; i++)
         if (known(e->a, i) != 0 || e->b != NULL)
             scale_row(tile->sums + i * tile->sums_pitch, tile->columns, known(e->a, i), e->b);
     for (int64_t i = 0; i < tile->rows; i += PIECE_ROWS)
         for (int64_t j = 0; j < tile->columns; j += PIECE_COLUMNS) replace_in_piece(tile, e, i, j, scratch);
+}
+
+void bsmi_bf16_finish(const struct bsmi_tile *tile, const struct bsmi_bf16_exponents *e, void *scratch)
+{
+    const int64_t columns = tile->sums_columns == 0 ? tile->columns : tile->sums_columns;
+    if (e->a == NULL && e->b == NULL) return;
+    for (int64_t j = 0; j < tile->columns; j += columns) {
+        struct bsmi_tile part = *tile;
+        const struct bsmi_bf16_exponents of_part = { e->a, e->b == NULL ? NULL : e->b + j };
+        part.column += j, part.columns = BSMI_MIN(columns, tile->columns - j);
+        part.sums = bsmi_sums_at(tile, 0, j), part.sums_columns = 0;
+        finish_columns(&part, &of_part, scratch);
+    }
 }
 
 /* Microkernels ----------------------------------------------------------------------------------------------------- */

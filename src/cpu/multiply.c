@@ -48,8 +48,10 @@ static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *
     c->tile_columns = equal_piece(p->n, c->kernel->tile_columns, LEAST_TILE_COLUMNS);
     if (c->threads == 1) return;
     const int64_t wanted = (int64_t)c->threads * TILES_PER_THREAD;
+    const bool even = c->kernel->sums_columns != 0;  /* packing both operands costs about the same there */
     while (count_tiles(p, c->tile_rows, c->tile_columns) < wanted) {
-        if (c->tile_columns > 2 * LEAST_TILE_COLUMNS)
+        const bool rows_first = even && c->tile_rows > c->tile_columns;
+        if (c->tile_columns > 2 * LEAST_TILE_COLUMNS && !rows_first)
             c->tile_columns = bsmi_round_up(c->tile_columns / 2, LEAST_TILE_COLUMNS);
         else if (c->tile_rows >= 2 * LEAST_TILE_ROWS) c->tile_rows = bsmi_round_up(c->tile_rows / 2, unit);
         else if (c->tile_columns > LEAST_TILE_COLUMNS) c->tile_columns = LEAST_TILE_COLUMNS;
@@ -59,7 +61,7 @@ static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *
 
 static size_t sums_bytes(const struct bsmi_cpu_multiply *c)
 {
-    return (size_t)(c->tile_rows * c->sums_pitch) * sizeof(float);
+    return (size_t)(bsmi_ceil_div(c->tile_columns, c->sums_columns) * c->sums_apart) * sizeof(float);
 }
 
 static size_t aligned(size_t bytes) { return (bytes + BSMI_ALIGNMENT - 1) / BSMI_ALIGNMENT * BSMI_ALIGNMENT; }
@@ -79,7 +81,9 @@ bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kern
     c->kernel = kernel;
     c->threads = threads;
     choose_tile(p, c);
-    c->sums_pitch = c->tile_columns + 16;            /* rows 4 KiB apart would wait for one another's stores */
+    c->sums_columns = kernel->sums_columns == 0 ? c->tile_columns : BSMI_MIN(kernel->sums_columns, c->tile_columns);
+    c->sums_pitch = c->sums_columns + 16;            /* rows 4 KiB apart would wait for one another's stores */
+    c->sums_apart = c->tile_rows * c->sums_pitch;
     if (p->a.bits <= 8) bsmi_element_table(p->a.element, c->a_values);
     if (p->b.bits <= 8) bsmi_element_table(p->b.element, c->b_values);
     scale_table(p->a.scale, c->a_scales);
@@ -146,6 +150,27 @@ static const struct bsmi_matrix *columns_of_group(const struct run *run, int64_t
     return part;
 }
 
+/* A tile's way through the epilogue, whole or some rows at a time. */
+struct finishing {
+    const struct run *run;
+    struct bsmi_epilogue_tile at;         /* of the whole tile */
+    void *scratch;
+    uint32_t *amax_bits;
+};
+
+static void finish_rows(void *argument, int64_t row, int64_t rows, const float *sums)
+{
+    const struct finishing *f = argument;
+    const struct bsmi_cpu_multiply *c = f->run->multiply;
+    struct bsmi_epilogue_tile at = f->at;
+    at.row += row, at.rows = rows, at.sums = sums;
+    for (const int64_t end = at.column + at.columns; at.column < end; at.column += c->sums_columns) {
+        at.columns = BSMI_MIN(c->sums_columns, end - at.column);
+        bsmi_epilogue_run(&f->run->epilogue, &at, f->scratch, f->amax_bits);
+        at.sums += c->sums_apart;
+    }
+}
+
 static void run_tile(void *argument, int64_t index, int worker)
 {
     const struct run *run = argument;
@@ -153,10 +178,16 @@ static void run_tile(void *argument, int64_t index, int worker)
     const struct bsmi_product *p = run->product;
     struct thread_header *header = thread_memory(run, worker);
     unsigned char *sums = (unsigned char *)(header + 1), *scratch = sums + aligned(sums_bytes(c));
-    struct bsmi_epilogue_tile at = locate(run, index);
+    const struct bsmi_epilogue_tile at = locate(run, index);
     struct bsmi_matrix a_part, b_part;
     const struct bsmi_matrix *a = columns_of_group(run, at.matrix, &p->a, &a_part),
                              *b = columns_of_group(run, at.matrix, &p->b, &b_part);
+    const bool in_parts = c->kernel->sums_columns != 0;
+    struct finishing finishing = {
+        run, at, scratch + aligned(bsmi_kernel_scratch_bytes(c->kernel, c->tile_rows, c->tile_columns)),
+        &header->amax_bits,
+    };
+    finishing.at.sums_pitch = c->sums_pitch;
     const struct bsmi_tile tile = {
         .a = { a, c->a_values, c->a_scales }, .b = { b, c->b_values, c->b_scales },
         .a_batch = p->groups > 0 || p->a.batch == 1 ? 0 : at.matrix, .b_batch = p->b.batch == 1 ? 0 : at.matrix,
@@ -166,12 +197,11 @@ static void run_tile(void *argument, int64_t index, int worker)
                            ? NULL
                            : run->prepacked_b + (p->b.batch == 1 ? 0 : (size_t)at.matrix) * run->b_matrix_bytes,
         .sums = (float *)(void *)sums, .sums_pitch = c->sums_pitch,
+        .sums_columns = in_parts ? c->sums_columns : 0, .sums_apart = c->sums_apart,
+        .finish = in_parts ? finish_rows : NULL, .finish_argument = &finishing,
     };
     bsmi_kernel_sum(c->kernel, &tile, scratch);
-    at.sums = tile.sums;
-    at.sums_pitch = tile.sums_pitch;
-    scratch += aligned(bsmi_kernel_scratch_bytes(c->kernel, c->tile_rows, c->tile_columns));
-    bsmi_epilogue_run(&run->epilogue, &at, scratch, &header->amax_bits);
+    if (!in_parts) finish_rows(&finishing, 0, at.rows, tile.sums);
 }
 
 /* Fills the tables of a grouped product; returns the number of tiles. */
@@ -212,7 +242,7 @@ static void finish_amax(const struct run *run)
 void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *p, void *workspace)
 {
     struct run run = { .multiply = c, .product = p, .threads = (unsigned char *)workspace + c->shared_bytes };
-    bsmi_epilogue_make(p, c->kernel->needs, &run.epilogue);
+    bsmi_epilogue_make(p, &run.epilogue);
     run.prepacked_b = bsmi_prepacked_for(c->kernel, p, &run.b_matrix_bytes);
     run.row_tiles = bsmi_ceil_div(p->m, c->tile_rows);
     run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);

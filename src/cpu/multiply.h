@@ -12,7 +12,7 @@ struct bsmi_cpu_multiply {
     int threads;
     int64_t tile_rows, tile_columns;      /* of S; columns are counted before gating */
     size_t shared_bytes, thread_bytes, workspace_bytes;
-    int64_t sums_pitch;
+    int64_t sums_columns, sums_pitch, sums_apart;    /* tile.h */
     float a_values[256], b_values[256];   /* of the codes of elements of at most 8 bits */
     float a_scales[256], b_scales[256];   /* of the codes of scales */
 };

@@ -86,17 +86,17 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define I8MM BSM_CPU_I8MM
 #define DOTPROD BSM_CPU_DOTPROD
 
-#define MICROKERNEL(name) &name, NULL, NULL
-#define UNIT(name) NULL, bsmi_##name##_scratch_bytes, bsmi_##name
-#define TILES(isa, sum) NULL, bsmi_tile_scratch_##isa, bsmi_tile_##sum##_##isa
+#define MICROKERNEL(name) &name, NULL, NULL, 0
+#define UNIT(name, sums_columns) NULL, bsmi_##name##_scratch_bytes, bsmi_##name, sums_columns
+#define TILES(isa, sum) NULL, bsmi_tile_scratch_##isa, bsmi_tile_##sum##_##isa, 0
 
 /* Best first; the last rows serve every pair on every CPU.
  *    name                           needs    pairs       register  tile at     rows
  *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
-    { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx) },
-    { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024, 1024,  0, UNIT(bf16_tiles_amx) },
+    { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx, 0) },
+    { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024,  512,  0, UNIT(bf16_tiles_amx, 256) },
     { "fp4_few_rows_avx2",           AVX2,   FP4_PAIR,    4, 32,    4, 1024,  4, MICROKERNEL(bsmi_fp4_few_rows_avx2) },
     { "int8_few_rows_avx2",          AVX2,   INT8_PAIR,   4, 32,    4, 1024,  2,
       MICROKERNEL(bsmi_int8_dot_few_rows_avx2) },
@@ -105,8 +105,6 @@ const struct bsmi_kernel bsmi_kernels[] = {
     { "int8_dot_vnni",               VNNI,   BLOCK_PAIR,  8, 32,  512, 1024,  0, MICROKERNEL(bsmi_int8_dot_vnni) },
     { "fp4_avx2",                    AVX2,   FP4_PAIR,    4, 32,  256, 1024,  0, MICROKERNEL(bsmi_fp4_avx2) },
     { "int8_dot_avx2",               AVX2,   BLOCK_PAIR,  4, 32,  256, 1024,  0, MICROKERNEL(bsmi_int8_dot_avx2) },
-    { "bf16_dot_few_rows_avx512",    BF16,   BF16_PAIR,  16, 128,  16, 4096, 16,
-      MICROKERNEL(bsmi_bf16_dot_few_rows_avx512) },
     { "bf16_dot_avx512",             BF16,   BF16_PAIR,  16, 32,  512, 1024,  0, MICROKERNEL(bsmi_bf16_dot_avx512) },
     { "fp32_chains_one_row_avx2",    AVX2,   CODE_PAIR,   8, 32,    8, 1024,  1,
       MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },

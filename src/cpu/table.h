@@ -40,6 +40,8 @@ struct bsmi_kernel {
                                                         below */
     size_t (*scratch_bytes)(int64_t rows, int64_t columns);
     void (*sum)(const struct bsmi_tile *tile, void *scratch);
+    int64_t sums_columns;                 /* not 0, a multiple of 128: so many columns' sums may lie in a matrix of
+                                             their own, and the kernel calls the tile's `finish` (tile.h) */
 };
 
 /* The table, and how many rows it has.  The first row that a CPU runs and that serves a pair decides which family the

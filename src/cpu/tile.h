@@ -23,7 +23,20 @@ struct bsmi_tile {
     float *sums;                          /* rows x sums_pitch, whole register tiles, written whole by the kernel;
                                              64-byte aligned */
     int64_t sums_pitch;                   /* a multiple of 16, at least columns in whole register tiles */
+    int64_t sums_columns, sums_apart;     /* not 0: of each so many columns the sums lie in a matrix of their own, the
+                                             next one's so many numbers on; the pitch is that of such a matrix */
+    /* NULL, or what a kernel that knows of it (table.h) calls once for each part of the rows when their sums are
+     * final: of rows [row, row + rows) of the tile, which lie at `sums` and are the caller's until it returns. */
+    void (*finish)(void *argument, int64_t row, int64_t rows, const float *sums);
+    void *finish_argument;
 };
+
+static inline float *bsmi_sums_at(const struct bsmi_tile *tile, int64_t row, int64_t column)
+{
+    const int64_t of_row = row * tile->sums_pitch;
+    if (tile->sums_columns == 0) return tile->sums + of_row + column;
+    return tile->sums + column / tile->sums_columns * tile->sums_apart + of_row + column % tile->sums_columns;
+}
 
 static inline int64_t bsmi_source_column(int64_t column, int64_t split)
 {

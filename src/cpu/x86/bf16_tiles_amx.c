@@ -1,14 +1,17 @@
 /* Products of bf16 rows by AMX's tiles: TDPBF16PS multiplies 16 rows by 16 columns, 32 of K at a time.
  *
- * A tile of S is cut into strips of 32 rows and of 32 columns.  Of B, a stretch of K of all the tile's columns is
- * packed at once and stays in the second-level cache (1 MiB of its 2); of A, a strip and a chunk of K of 512 (32 KiB),
- * which stays in the first-level cache while all strips of B pass.  So both are packed few times: A once for each 1,024
- * or so columns, B, which is dearer (the unit wants pairs of k of 16 columns side by side), once for all rows of the
- * tile.
+ * A tile of S is cut into strips of 32 columns and of 32 rows, two of which are in work at a time.  Of B, a stretch of
+ * K of all the tile's columns is packed at once and stays in the second-level cache (1 MiB of its 2: 1,024 of K of 512
+ * columns); of A, a chunk of K of the rows in work, beside it.  So A is packed once for each 512 columns, B, which is
+ * dearer (the unit wants pairs of k of 16 columns side by side), once for all rows of the tile.
  *
  * Register tile: 2 x 2 tiles of sums, two tiles of A, two of B: four products for four loads.  A product takes 16
- * cycles, a load 8 from the first-level cache; so those loads are hidden, and B is asked for two slices ahead.  Sums
- * are loaded and stored once a chunk: 8 of 136 operations on tiles.
+ * cycles, a load 8 from the first-level cache.  Both operands come from the second-level one, which limits this loop to
+ * some 63 % of the unit; shorter chunks, of which one operand stays nearer, cost more in sums loaded and stored than
+ * they save.  Sums whose rows are 4 KiB apart need a page each: hence matrices of 256 columns of them.
+ *
+ * Rows whose sums are final go on at once, while they are near; with one stretch of K the next rows' sums lie in the
+ * same place.
  *
  * The order of sums is the unit's (docs/guide/numerics.md): slices of 32 columns of K ascending from the first one on,
  * however K is cut here, so that an element's bits depend on nothing but its rows. */
@@ -23,7 +26,7 @@
 
 enum {
     STRIP = 32, SIXTEENS = STRIP / 16, SLICE = 32, SLICE_BYTES = SIXTEENS * BSMI_TILE_BYTES,
-    SLICES_AHEAD = 2, CHUNK = 512, MOST_STRETCH = 2048, A_BYTES = STRIP * CHUNK * 2, B_BYTES = 1 << 20,
+    SLICES_AHEAD = 2, HEIGHT = 64, CHUNK = 1024, MOST_STRETCH = 2048, A_BYTES = HEIGHT * CHUNK * 2, B_BYTES = 1 << 20,
 };
 
 /* Register tiles --------------------------------------------------------------------------------------------------- */
@@ -114,8 +117,13 @@ struct job {
     struct bsmi_bf16_exponents exponents;
     int a_terms, b_terms;
     int64_t chunk, stretch;               /* columns of K of a panel of A, of B */
-    unsigned char *a_panel, *b_panels;
+    bool at_once;                         /* sums are final after their first stretch */
+    unsigned char *a_panels, *b_panels;
+    void *finish_scratch;
 };
+
+/* Some rows of the tile, at most HEIGHT, and their sums. */
+struct rows { int64_t first, count; float *sums; };
 
 static int64_t padded_columns(const struct bsmi_tile *tile) { return bsmi_round_up(tile->columns, STRIP); }
 
@@ -123,17 +131,19 @@ static struct job make_job(const struct bsmi_tile *tile, unsigned char *scratch)
 {
     struct job job = { .tile = tile, .a_terms = bsmi_bf16_terms(tile->a.matrix->element),
                        .b_terms = bsmi_bf16_terms(tile->b.matrix->element),
-                       .a_panel = scratch, .b_panels = scratch + A_BYTES };
+                       .a_panels = scratch, .b_panels = scratch + A_BYTES,
+                       .finish_scratch = scratch + A_BYTES + B_BYTES };
     const int64_t chunk = CHUNK / job.a_terms, column_bytes = 2 * job.b_terms * BSMI_MAX(STRIP, padded_columns(tile));
     const int64_t most = BSMI_MIN(MOST_STRETCH, B_BYTES / column_bytes);
     job.chunk = BSMI_MIN(chunk, most);
     job.stretch = most / job.chunk * job.chunk;
+    job.at_once = tile->finish != NULL && tile->k <= job.stretch;
     return job;
 }
 
-static size_t b_strip_bytes(const struct job *job, int64_t length)
+static size_t panel_bytes(int terms, int64_t length)
 {
-    return (size_t)(bsmi_ceil_div(length, SLICE) * job->b_terms * SLICE_BYTES);
+    return (size_t)(bsmi_ceil_div(length, SLICE) * terms * SLICE_BYTES);
 }
 
 static const int16_t *exponents_from(const int16_t *exponents, int64_t first)
@@ -145,72 +155,99 @@ static void pack_b(const struct job *job, int64_t k, int64_t length)
 {
     const struct bsmi_tile *t = job->tile;
     unsigned char *panel = job->b_panels;
-    for (int64_t j = 0; j < t->columns; j += STRIP, panel += b_strip_bytes(job, length)) {
+    for (int64_t j = 0; j < t->columns; j += STRIP, panel += panel_bytes(job->b_terms, length)) {
         const struct bsmi_part part = { t->b, t->b_batch, t->column + j, BSMI_MIN(STRIP, t->columns - j), t->split, k,
                                         length, exponents_from(job->exponents.b, j) };
         bsmi_bf16_column_tiles_avx512(&part, SIXTEENS, job->b_terms, (uint16_t *)(void *)panel);
     }
 }
 
-static void pack_a(const struct job *job, int64_t row, int64_t rows, int64_t k, int64_t length)
+static void pack_a(const struct job *job, const struct rows *rows, int64_t k, int64_t length)
 {
     const struct bsmi_tile *t = job->tile;
-    const struct bsmi_part part = { t->a, t->a_batch, t->row + row, rows, 0, k, length,
-                                    exponents_from(job->exponents.a, row) };
-    bsmi_bf16_row_tiles_avx512(&part, (int)bsmi_ceil_div(rows, 16), job->a_terms, (uint16_t *)(void *)job->a_panel);
+    unsigned char *panel = job->a_panels;
+    for (int64_t i = 0; i < rows->count; i += STRIP, panel += panel_bytes(job->a_terms, length)) {
+        const int64_t count = BSMI_MIN(STRIP, rows->count - i);
+        const struct bsmi_part part = { t->a, t->a_batch, t->row + rows->first + i, count, 0, k, length,
+                                        exponents_from(job->exponents.a, rows->first + i) };
+        bsmi_bf16_row_tiles_avx512(&part, (int)bsmi_ceil_div(count, 16), job->a_terms, (uint16_t *)(void *)panel);
+    }
 }
 
-/* One strip of rows and one chunk of K, which begins `from_k` columns into the stretch, times all of B. */
-BSMI_AMX static void multiply_strip(const struct job *job, int64_t row, int64_t rows, int64_t k, int64_t length,
-                                    int64_t from_k, size_t strip_bytes)
+/* The rows times a strip of columns, in a chunk of K. */
+BSMI_AMX static void multiply_strip(const struct job *job, const struct rows *rows, const unsigned char *b,
+                                    float *sums, bool first, int64_t length)
 {
-    const struct bsmi_tile *t = job->tile;
-    const int64_t slices = bsmi_ceil_div(length, SLICE);
-    struct panels p = { job->a_panel, job->b_panels + b_strip_bytes(job, from_k) };
-    float *sums = t->sums + row * t->sums_pitch;
-    for (int64_t j = 0; j < t->columns; j += STRIP, p.b += strip_bytes, sums += STRIP) {
-        if (rows > 16) multiply_sixteens(2, job->a_terms, job->b_terms, slices, p, k == 0, sums, t->sums_pitch);
-        else multiply_sixteens(1, job->a_terms, job->b_terms, slices, p, k == 0, sums, t->sums_pitch);
+    const int64_t pitch = job->tile->sums_pitch, slices = bsmi_ceil_div(length, SLICE);
+    struct panels p = { job->a_panels, b };
+    for (int64_t i = 0; i < rows->count; i += STRIP, p.a += panel_bytes(job->a_terms, length)) {
+        float *const at = sums + i * pitch;
+        if (rows->count - i > 16) multiply_sixteens(2, job->a_terms, job->b_terms, slices, p, first, at, pitch);
+        else multiply_sixteens(1, job->a_terms, job->b_terms, slices, p, first, at, pitch);
     }
+}
+
+/* A stretch of K of some rows. */
+static void add_rows(const struct job *job, const struct rows *rows, int64_t k, int64_t length)
+{
+    const size_t strip_bytes = panel_bytes(job->b_terms, length);
+    for (int64_t c = 0; c < length; c += job->chunk) {
+        const int64_t some = BSMI_MIN(job->chunk, length - c);
+        const unsigned char *b = job->b_panels + panel_bytes(job->b_terms, c);
+        pack_a(job, rows, k + c, some);
+        for (int64_t j = 0; j < job->tile->columns; j += STRIP, b += strip_bytes)
+            multiply_strip(job, rows, b, rows->sums + (bsmi_sums_at(job->tile, 0, j) - job->tile->sums), k + c == 0,
+                           some);
+    }
+}
+
+static void clear_rows(const struct bsmi_tile *t)
+{
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t j = 0; j < t->columns; j++) *bsmi_sums_at(t, i, j) = 0;
+}
+
+static void finish_rows(const struct job *job, const struct rows *rows)
+{
+    struct bsmi_tile part = *job->tile;
+    const struct bsmi_bf16_exponents exponents = { exponents_from(job->exponents.a, rows->first), job->exponents.b };
+    part.row += rows->first, part.rows = rows->count, part.sums = rows->sums;
+    bsmi_bf16_finish(&part, &exponents, job->finish_scratch);
+    if (part.finish != NULL) part.finish(part.finish_argument, rows->first, rows->count, rows->sums);
 }
 
 static void add_stretch(const struct job *job, int64_t k, int64_t length)
 {
+    const struct bsmi_tile *t = job->tile;
     pack_b(job, k, length);
-    for (int64_t i = 0; i < job->tile->rows; i += STRIP) {
-        const int64_t rows = BSMI_MIN(STRIP, job->tile->rows - i);
-        for (int64_t c = 0; c < length; c += job->chunk) {
-            const int64_t some = BSMI_MIN(job->chunk, length - c);
-            pack_a(job, i, rows, k + c, some);
-            multiply_strip(job, i, rows, k + c, some, c, b_strip_bytes(job, length));
-        }
+    for (int64_t i = 0; i < t->rows; i += HEIGHT) {
+        const struct rows rows = { i, BSMI_MIN(HEIGHT, t->rows - i),
+                                   t->sums + (job->at_once ? 0 : i * t->sums_pitch) };
+        add_rows(job, &rows, k, length);
+        if (k + length == t->k) finish_rows(job, &rows);
     }
-}
-
-static void clear(const struct bsmi_tile *t)
-{
-    for (int64_t i = 0; i < t->rows; i++)
-        memset(t->sums + i * t->sums_pitch, 0, (size_t)t->columns * sizeof(float));
 }
 
 BSMI_AMX void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch)
 {
     static const struct bsmi_tile_configuration whole = BSMI_WHOLE_TILES;
-    const size_t exponents_bytes = bsmi_bf16_exponents_bytes(tile->rows, tile->columns);
-    struct job job = make_job(tile, (unsigned char *)scratch + exponents_bytes);
+    struct job job = make_job(tile, (unsigned char *)scratch + bsmi_bf16_exponents_bytes(tile->rows, tile->columns));
     job.exponents = bsmi_bf16_find_exponents(tile, scratch);
-    if (tile->k == 0) clear(tile);
+    if (tile->k == 0) {
+        clear_rows(tile);
+        if (tile->finish != NULL) tile->finish(tile->finish_argument, 0, tile->rows, tile->sums);
+        return;
+    }
     BSMI_TILE_CONFIGURE(&whole);
     for (int64_t k = 0; k < tile->k; k += job.stretch) add_stretch(&job, k, BSMI_MIN(job.stretch, tile->k - k));
     BSMI_TILE_RELEASE();
-    bsmi_bf16_finish(tile, &job.exponents, (unsigned char *)scratch + exponents_bytes);
 }
 
 /* At most 1,024 columns: two terms of a chunk of 256 of them fill B's share. */
 size_t bsmi_bf16_tiles_amx_scratch_bytes(int64_t rows, int64_t columns)
 {
-    return bsmi_bf16_exponents_bytes(rows, columns) +
-           BSMI_MAX((size_t)A_BYTES + B_BYTES, bsmi_bf16_finish_scratch_bytes(rows, columns));
+    return bsmi_bf16_exponents_bytes(rows, columns) + A_BYTES + B_BYTES +
+           bsmi_bf16_finish_scratch_bytes(BSMI_MIN(rows, HEIGHT), columns);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
