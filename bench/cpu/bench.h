@@ -13,8 +13,17 @@ enum kind {
     KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
     KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
     KIND_THREADS,                         /* ours on `base` threads */
-    KIND_COPY,                            /* memcpy of as many bytes as quantizing M x K numbers reads and writes */
+    KIND_COPY,                            /* memcpy of as many bytes as quantizing M x K numbers reads and writes; a
+                                             computed tensor scale reads them twice */
     KIND_COUNT
+};
+
+/* How a row differs from the plain one. */
+enum {
+    PREPACKED = 1,                        /* B was prepacked (bsm_plan_pack_b) */
+    BACK = 2,                             /* of KIND_COPY: codes are dequantized */
+    COMPUTED = 4,                         /* of KIND_COPY: the tensor scale is */
+    OF_BF16 = 8,                          /* of KIND_COPY: bf16 is quantized, or comes back; else fp32 */
 };
 
 struct work {
@@ -22,8 +31,7 @@ struct work {
     bsm_format a, b;
     int64_t m, n, k;
     double reach, aim;                    /* of the ratio: the peer's time over ours */
-    bool prepacked;                       /* B was prepacked (bsm_plan_pack_b) */
-    bool back;                            /* of KIND_COPY: codes are dequantized */
+    unsigned how;                         /* PREPACKED and so on, or'd */
 };
 
 struct row {
@@ -62,6 +70,8 @@ double read_seconds(const void *memory, size_t bytes, int threads);
 
 /* report.c, picture.c */
 double row_ratio(const struct row *row);                 /* best over best */
+bsm_real reals_of(const struct work *work);              /* of KIND_COPY */
+int64_t moved_bytes(const struct work *work);            /* read and written, of KIND_COPY */
 void row_names(const struct row *row, char *what, char *shape, size_t bytes);
 const char *kind_name(enum kind kind);
 void report_text(const struct table *table, FILE *file);

@@ -16,12 +16,24 @@ void row_names(const struct row *row, char *what, char *shape, size_t bytes)
     const struct work *w = &row->work;
     const char *a = bsm_format_get((int)w->a)->name, *b = w->kind == KIND_COPY ? NULL : bsm_format_get((int)w->b)->name;
     if (b == NULL) {
-        snprintf(what, bytes, w->back ? "%s -> fp32" : "fp32 -> %s", a);
+        const char *real = bsm_real_name((int)reals_of(w));
+        const char *from = (w->how & BACK) != 0 ? a : real, *to = (w->how & BACK) != 0 ? real : a;
+        snprintf(what, bytes, "%s -> %s%s", from, to, (w->how & COMPUTED) != 0 ? ", computed" : "");
         snprintf(shape, bytes, "%lldx%lld", (long long)w->m, (long long)w->k);
     } else {
-        snprintf(what, bytes, "%s x %s%s", a, b, w->prepacked ? " prepacked" : "");
+        snprintf(what, bytes, "%s x %s%s", a, b, (w->how & PREPACKED) != 0 ? " prepacked" : "");
         snprintf(shape, bytes, "%lldx%lldx%lld", (long long)w->m, (long long)w->n, (long long)w->k);
     }
+}
+
+bsm_real reals_of(const struct work *w) { return (w->how & OF_BF16) != 0 ? BSM_REAL_BF16 : BSM_REAL_FP32; }
+
+int64_t moved_bytes(const struct work *w)
+{
+    const bsm_matrix m = { .struct_size = sizeof m, .format = w->a, .rows = w->m, .columns = w->k };
+    int64_t data = 0, scales = 0;
+    bsm_matrix_data_bytes(&m, &data), bsm_matrix_scale_bytes(&m, &scales);
+    return w->m * w->k * (int64_t)bsm_real_bytes((int)reals_of(w)) * ((w->how & COMPUTED) != 0 ? 2 : 1) + data + scales;
 }
 
 /* GFLOP/s of a product; GB/s, read and written, of a quantizer. */
@@ -29,10 +41,7 @@ static double speed(const struct row *row, const double *seconds)
 {
     const struct work *w = &row->work;
     if (w->kind != KIND_COPY) return 2e-9 * (double)w->m * (double)w->n * (double)w->k / best_of(seconds, row->rounds);
-    const bsm_matrix m = { .struct_size = sizeof m, .format = w->a, .rows = w->m, .columns = w->k };
-    int64_t data = 0, scales = 0;
-    bsm_matrix_data_bytes(&m, &data), bsm_matrix_scale_bytes(&m, &scales);
-    return 1e-9 * (double)(w->m * w->k * 4 + data + scales) / best_of(seconds, row->rounds);
+    return 1e-9 * (double)moved_bytes(w) / best_of(seconds, row->rounds);
 }
 
 void report_text(const struct table *t, FILE *file)

@@ -9,7 +9,8 @@
 /* What both sides of a row work on. */
 struct operands {
     bsm_matrix a, b, d;
-    float *a_fp32, *b_fp32, *numbers;
+    float *a_fp32, *b_fp32, tensor_scale;
+    void *numbers;                        /* fp32 or bf16 */
     void *prepacked_b;                    /* NULL: B is read as it is stored */
     unsigned char *copy_from, *copy_to;
     size_t copy_bytes, weight_bytes, scale_bytes;
@@ -65,17 +66,16 @@ static bsm_matrix make(uint64_t *state, bsm_format format, int64_t rows, int64_t
     return m;
 }
 
-static bsm_real_matrix reals(float *data, int64_t rows, int64_t columns)
+static bsm_real_matrix reals(bsm_real type, void *data, int64_t rows, int64_t columns)
 {
-    return (bsm_real_matrix) { .struct_size = sizeof(bsm_real_matrix), .type = BSM_REAL_FP32, .rows = rows,
-                               .columns = columns,
+    return (bsm_real_matrix) { .struct_size = sizeof(bsm_real_matrix), .type = type, .rows = rows, .columns = columns,
                                .data = data, .row_stride = columns, .column_stride = 1 };
 }
 
 static float *dequantized(bsm_context *context, const bsm_matrix *m)
 {
     float *values = cli_memory(NULL, m->rows * m->columns, (int64_t)sizeof *values);
-    const bsm_real_matrix destination = reals(values, m->rows, m->columns);
+    const bsm_real_matrix destination = reals(BSM_REAL_FP32, values, m->rows, m->columns);
     if (bsm_dequantize(context, m, &destination) != BSM_OK) fprintf(stderr, "%s\n", bsm_last_error());
     return values;
 }
@@ -110,15 +110,20 @@ static bool run_read(void *argument)
 static bool run_quantize(void *argument)
 {
     const struct call *c = argument;
-    const bsm_real_matrix source = reals(c->o->numbers, c->work->m, c->work->k);
-    const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = BSM_TENSOR_SCALE_GIVEN };
-    return bsm_quantize(c->context, &source, &options, &c->o->a, NULL) == BSM_OK;
+    const bsm_real_matrix source = reals(reals_of(c->work), c->o->numbers, c->work->m, c->work->k);
+    const bsm_quantize_options options = {
+        .struct_size = sizeof options,
+        .tensor_scale = (c->work->how & COMPUTED) != 0 ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN,
+    };
+    bsm_matrix destination = c->o->a;
+    if ((c->work->how & COMPUTED) != 0) destination.tensor_scale = &c->o->tensor_scale;
+    return bsm_quantize(c->context, &source, &options, &destination, NULL) == BSM_OK;
 }
 
 static bool run_dequantize(void *argument)
 {
     const struct call *c = argument;
-    const bsm_real_matrix destination = reals(c->o->numbers, c->work->m, c->work->k);
+    const bsm_real_matrix destination = reals(reals_of(c->work), c->o->numbers, c->work->m, c->work->k);
     return bsm_dequantize(c->context, &c->o->a, &destination) == BSM_OK;
 }
 
@@ -164,15 +169,20 @@ static void describe(bsm_context *context, struct operands *o, struct row *row)
     if (name != NULL) snprintf(row->kernel, sizeof row->kernel, "%.*s", (int)strcspn(name + 7, " :;,"), name + 7);
 }
 
-/* Sums of three uniform numbers: like weights, and unlike decoded ones no multiples of a few codes. */
-static float *bell_shaped(uint64_t *state, int64_t count)
+/* Sums of three uniform numbers, as fp32 or bf16: like weights, and unlike decoded ones no multiples of a few codes. */
+static void *bell_shaped(uint64_t *state, bsm_real type, int64_t count)
 {
-    float *numbers = cli_memory(NULL, count, (int64_t)sizeof *numbers);
+    float *floats = cli_memory(NULL, count, (int64_t)sizeof *floats);
     for (int64_t i = 0; i < count; i++) {
         double sum = -1.5;
         for (int j = 0; j < 3; j++) sum += (double)next_random(state) * 0x1p-32;
-        numbers[i] = (float)sum;
+        floats[i] = (float)sum;
     }
+    if (type == BSM_REAL_FP32) return floats;
+    uint16_t *numbers = cli_memory(NULL, count, (int64_t)sizeof *numbers);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = (uint16_t)bsm_element_encode(BSM_BF16, (double)floats[i], BSM_ROUND_NEAREST_EVEN, true, 0);
+    free(floats);
     return numbers;
 }
 
@@ -182,10 +192,10 @@ static void make_operands(bsm_context *context, const struct work *w, struct ope
     o->a = make(&o->state, w->a, w->m, w->k);
     bsm_matrix_data_bytes(&o->a, &data), bsm_matrix_scale_bytes(&o->a, &scales);
     if (w->kind == KIND_COPY) {
-        const int64_t moved = w->m * w->k * (int64_t)sizeof(float) + data + scales;
+        const int64_t moved = moved_bytes(w);
         o->copy_bytes = (size_t)moved / 2;
         o->copy_from = cli_memory(NULL, moved, 1), o->copy_to = cli_memory(NULL, moved, 1);
-        o->numbers = bell_shaped(&o->state, w->m * w->k);
+        o->numbers = bell_shaped(&o->state, reals_of(w), w->m * w->k);
         memset(o->copy_from, 1, o->copy_bytes), memset(o->copy_to, 1, o->copy_bytes);
         return;
     }
@@ -224,12 +234,12 @@ void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, i
     struct operands o = { .state = 1 };
     bsm_context *const mine = contexts[w->kind == KIND_THREADS ? 1 : 0];
     make_operands(contexts[0], w, &o);
-    if (w->prepacked) pack_weights(contexts[0], &o);
+    if ((w->how & PREPACKED) != 0) pack_weights(contexts[0], &o);
     double (*const clock)(void) = row->threads > 1 ? wall_seconds : thread_seconds;
     struct call call = { mine, peer, &o, w }, alone = { contexts[0], peer, &o, w };
-    struct side ours = { w->kind != KIND_COPY ? run_product
-                         : w->back            ? run_dequantize
-                                              : run_quantize,
+    struct side ours = { w->kind != KIND_COPY   ? run_product
+                         : (w->how & BACK) != 0 ? run_dequantize
+                                                : run_quantize,
                          &call, clock, 0 };
     struct side other = { peers[w->kind], &alone, clock, 0 };
     row->measured = alternate(&ours, &other, rounds, seconds, row);

@@ -86,7 +86,26 @@ typedef enum bsm_order {
  * may be chosen, for one row of A or for thousands, has its bits.  bsm_plan_describe says which order it is.
  * BSM_ORDER_PORTABLE means one order for every machine, at the speed of vector units: for results that machines of
  * several kinds must agree on.  Kernels of other orders are not taken for it, forced ones neither.  On a GPU a thread
- * computes an element. */
+ * computes an element.
+ * On a CPU BSM_ORDER_K means, by the first of these features that the context may use:
+ *   BSM_CPU_AMX           AMX's order, for every pair without fp32
+ *   BSM_CPU_AVX512_BF16   AVX512_BF16's, for pairs that the portable order sums in fp32 chains, without fp32 and fp16
+ *   BSM_CPU_BF16          Arm's, for the same pairs
+ * and the portable order for all else.  Units multiply rows of bf16: a number, scaled, times a power of two for its
+ * row; fp16 is two such numbers, cut off and the rest (or two halves).  Slices of 32 columns ascend, the last one filled
+ * up with zeros; of a slice each term of A takes a step with each term of B:
+ *   AMX           even k from +0 by fused multiply-adds, ascending, odd k likewise; S = S + (even + odd)
+ *   AVX512_BF16   pairs of k ascending: S = fma of the second product of the pair, then of the first
+ *   Arm           pairs of k ascending: S = S + (first product + second), all rounded to odd
+ * What is below 2^-126 on the way becomes a zero.  Then the powers of two are put back, with one rounding.
+ *     |S - exact S| <= gamma_n (sum |a||b| + F) + F
+ * with T the product of the operands' terms (2 for fp16, else 1) and F = 0 unless an operand is bf16:
+ *   AMX           n = 16 + T ceil(K/32)       F = 34 T ceil(K/32) 2^-126
+ *   AVX512_BF16   n = 1 + T K                 F = T K 2^-126
+ *   Arm           n = 1 + 2 T ceil(K/2)       F = 4 T ceil(K/2) 2^-126
+ * Rows that a power of two does not bring into bf16's reach are fallback rows: e8m0 formats' whose numbers span more
+ * than 80 binades, or leave [2^-40, 2^41) where the other operand is bf16, and rows of bf16 with a subnormal number.
+ * Sums of a fallback row of A or of B have the portable order and its bound.  docs/guide/numerics.md has all of it. */
 
 /* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  No kernel of this
  * version uses it: all have the bits of BSM_ORDER_K.  One that did would give the same bits each time for the same
@@ -185,7 +204,7 @@ BSM_API bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product
  * Threads: calls on one context at the same time are safe; they take turns at the cached workspace.  For products that
  * should overlap, use plans with workspaces of their own, or one context each.
  * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group
- * (but for BSM_ORDER_ANY).
+ * (but for BSM_ORDER_ANY), on machines of one kind (BSM_ORDER_PORTABLE: on all).
  * On a GPU: puts the work into the stream and returns; not while the stream is being captured.
  * Errors: as bsm_plan_create, and BSM_EDEVICE; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW,
  * BSM_EUNSUPPORTED, BSM_ENOMEM. */

@@ -2,7 +2,10 @@
 #include "core.h"
 
 /* needs: what kernels of the feature use besides, so that its name alone in a mask leaves them. */
-enum { AVX2_NEEDS = BSM_CPU_FMA, AVX512_NEEDS = AVX2_NEEDS | BSM_CPU_AVX2 };
+enum {
+    AVX2_NEEDS = BSM_CPU_FMA, AVX512_NEEDS = AVX2_NEEDS | BSM_CPU_AVX2,
+    UNITS_NEED = AVX512_NEEDS | BSM_CPU_AVX512 | BSM_CPU_AVX512_VNNI,
+};
 static const struct { const char *name; uint32_t bit, needs; } features[] = {
     { "fma", BSM_CPU_FMA, 0 },
     { "avx2", BSM_CPU_AVX2, AVX2_NEEDS },
@@ -10,8 +13,8 @@ static const struct { const char *name; uint32_t bit, needs; } features[] = {
     { "avx512_vnni", BSM_CPU_AVX512_VNNI, AVX512_NEEDS | BSM_CPU_AVX512 },
     { "dotprod", BSM_CPU_DOTPROD, 0 },
     { "i8mm", BSM_CPU_I8MM, 0 },
-    { "avx512_bf16", BSM_CPU_AVX512_BF16, AVX512_NEEDS | BSM_CPU_AVX512 },
-    { "amx", BSM_CPU_AMX, AVX512_NEEDS | BSM_CPU_AVX512 },
+    { "avx512_bf16", BSM_CPU_AVX512_BF16, UNITS_NEED },
+    { "amx", BSM_CPU_AMX, UNITS_NEED },
     { "bf16", BSM_CPU_BF16, 0 },
 };
 enum { FEATURE_COUNT = sizeof features / sizeof features[0] };

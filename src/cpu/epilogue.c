@@ -19,9 +19,10 @@ static struct scratch divide_scratch(void *memory, int64_t columns)
     return (struct scratch){ row, row + columns, row + 2 * columns, row + 3 * columns };
 }
 
-void bsmi_epilogue_make(const struct bsmi_product *product, struct bsmi_epilogue *e)
+void bsmi_epilogue_make(const struct bsmi_product *product, uint32_t features, struct bsmi_epilogue *e)
 {
     memset(e, 0, sizeof *e);
+    e->d.features = features;
     e->product = product;
     e->reads_c = bsmi_product_reads_c(product);
     e->tensor_scale_a = product->a.tensor_scale == NULL ? 1 : *product->a.tensor_scale;
@@ -140,12 +141,12 @@ static void add_scaled(const float *sums, const float *factors, float factor, co
     for (int64_t j = 0; j < count; j++) t[j] = fmaf(factors == NULL ? factor : factors[j], sums[j], addend[j]);
 }
 
-/* One factor makes D's fp32 numbers of S, and nothing else happens to them. */
+/* One factor makes D's numbers of S, and nothing else happens to them. */
 static bool only_scales(const struct bsmi_epilogue *e)
 {
     const struct bsmi_product *p = e->product;
     return !e->reads_c && p->bias == NULL && (p->alpha == NULL || p->alpha_per != BSM_PER_COLUMN)
-           && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL && bsmi_stores_fp32(&p->d);
+           && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL && bsmi_stores_reals(&p->d);
 }
 
 static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i,
@@ -177,7 +178,7 @@ static void run_rows(const struct bsmi_epilogue *e, const struct bsmi_epilogue_t
     if (only_scales(e)) {
         const int64_t batch = e->product->groups > 0 ? 0 : tile->matrix;
         for (int64_t i = 0; i < tile->rows; i++)
-            bsmi_store_scaled(&e->product->d, batch, tile->row + i, tile->column, tile->columns,
+            bsmi_store_scaled(&e->d, batch, tile->row + i, tile->column, tile->columns,
                               row_factor(e, tile, tile->row + i), tile->sums + i * tile->sums_pitch);
         return;
     }

@@ -12,7 +12,8 @@ struct bsmi_epilogue {
     float tensor_scale_a, tensor_scale_b;
     struct bsmi_destination d;
 };
-void bsmi_epilogue_make(const struct bsmi_product *product, struct bsmi_epilogue *epilogue);
+/* features: BSM_CPU_ bits that may be used. */
+void bsmi_epilogue_make(const struct bsmi_product *product, uint32_t features, struct bsmi_epilogue *epilogue);
 
 /* Where a tile lies.  row counts the rows of D, over all groups; columns are virtual, as in tile.h, and column is a
  * multiple of 128.  matrix numbers the batch or the group. */

@@ -23,7 +23,7 @@ extern const struct bsmi_microkernel bsmi_fp4_few_rows_avx2, bsmi_fp4_avx2;
 extern const struct bsmi_microkernel bsmi_int8_dot_few_rows_avx2, bsmi_int8_dot_avx2, bsmi_int8_dot_vnni;
 extern const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx2, bsmi_fp32_chains_few_rows_avx512;
 extern const struct bsmi_microkernel bsmi_fp32_chains_avx2, bsmi_fp32_chains_avx512;
-extern const struct bsmi_microkernel bsmi_bf16_dot_avx512;
+extern const struct bsmi_microkernel bsmi_bf16_dot_avx512, bsmi_bf16_dot_few_rows_avx512;
 
 /* Tiles of S by AMX. */
 size_t bsmi_bf16_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);

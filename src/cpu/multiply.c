@@ -242,7 +242,7 @@ static void finish_amax(const struct run *run)
 void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *p, void *workspace)
 {
     struct run run = { .multiply = c, .product = p, .threads = (unsigned char *)workspace + c->shared_bytes };
-    bsmi_epilogue_make(p, &run.epilogue);
+    bsmi_epilogue_make(p, c->kernel->needs, &run.epilogue);
     run.prepacked_b = bsmi_prepacked_for(c->kernel, p, &run.b_matrix_bytes);
     run.row_tiles = bsmi_ceil_div(p->m, c->tile_rows);
     run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);

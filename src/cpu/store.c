@@ -37,7 +37,7 @@ static void store_bytes(const struct bsmi_destination *to, unsigned char *row, i
                                                             BSM_ROUND_NEAREST_EVEN, to->saturate, 0);
 }
 
-bool bsmi_stores_fp32(const struct bsmi_matrix *d) { return d->element == BSM_FP32 && d->tensor_scale == NULL; }
+bool bsmi_stores_reals(const struct bsmi_matrix *d) { return d->bits >= 16 && d->tensor_scale == NULL; }
 
 static void store_fp32(float *restrict row, int64_t count, float factor, const float *restrict t)
 {
@@ -66,19 +66,44 @@ static void stream_lines(float *row, int64_t lines, float factor, const float *t
 
 bool bsmi_is_stored_past_caches(const struct bsmi_matrix *d)
 {
-    return bsmi_is_streamed(d->batch, d->rows, d->columns);
+    return bsmi_is_streamed(d->batch, d->rows, d->columns / (32 / d->bits));
 }
 
-void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count,
-                       float factor, const float *sums)
+static void store_lines(bool past_caches, int64_t count, float factor, const float *sums, float *to)
 {
-    float *to = (float *)(void *)bsmi_row(d, batch, row) + column;
-    if (bsmi_is_stored_past_caches(d) && (uintptr_t)to % BSMI_LINE == 0) {
+    if (past_caches && (uintptr_t)to % BSMI_LINE == 0) {
         const int64_t lines = count * (int64_t)sizeof *to / BSMI_LINE, whole = lines * BSMI_LINE / (int64_t)sizeof *to;
         stream_lines(to, lines, factor, sums);
         to += whole, sums += whole, count -= whole;
     }
     store_fp32(to, count, factor, sums);
+}
+
+/* Rounded as integers: half of the last place is added, or one less where the number is even. */
+static void store_bf16(uint16_t *restrict row, int64_t count, float factor, const float *restrict t)
+{
+    for (int64_t j = 0; j < count; j++) {
+        const float value = factor * t[j];
+        const uint32_t bits = bsmi_float_bits(value);
+        row[j] = isnan(value) ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+}
+
+void bsmi_store_scaled(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count,
+                       float factor, const float *sums)
+{
+    const struct bsmi_matrix *d = to->matrix;
+    const bool past_caches = bsmi_is_stored_past_caches(d);
+    unsigned char *const numbers = bsmi_row(d, batch, row) + column * (d->bits / 8);
+#if defined(__x86_64__)
+    if ((to->features & BSM_CPU_AVX512) != 0) {
+        bsmi_store_scaled_avx512(d->element, past_caches, count, factor, sums, numbers);
+        return;
+    }
+#endif
+    if (d->element == BSM_FP32) store_lines(past_caches, count, factor, sums, (float *)(void *)numbers);
+    else if (d->element == BSM_BF16) store_bf16((uint16_t *)(void *)numbers, count, factor, sums);
+    else for (int64_t j = 0; j < count; j++) bsmi_real_store(BSM_REAL_FP16, numbers, j, (double)(factor * sums[j]));
 }
 
 void bsmi_store_row(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count,
@@ -89,13 +114,13 @@ void bsmi_store_row(const struct bsmi_destination *to, int64_t batch, int64_t ro
         store_blocks(to, batch, row, column, count, t);
         return;
     }
+    if (bsmi_stores_reals(d)) {
+        bsmi_store_scaled(to, batch, row, column, count, 1, t);
+        return;
+    }
     unsigned char *codes = bsmi_row(d, batch, row);
     if (d->bits == 8) {
         store_bytes(to, codes, column, count, t);
-        return;
-    }
-    if (bsmi_stores_fp32(d)) {
-        bsmi_store_scaled(d, batch, row, column, count, 1, t);
         return;
     }
     const bsm_real type = d->element == BSM_FP32   ? BSM_REAL_FP32

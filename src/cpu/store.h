@@ -9,6 +9,7 @@ struct bsmi_destination {
     const struct bsmi_matrix *matrix;
     float tensor_scale;
     bool saturate;                        /* of an unscaled D of 8 bits */
+    uint32_t features;                    /* BSM_CPU_ bits that may be used */
     struct bsmi_block_quantizer quantizer;           /* of a block format */
 };
 
@@ -16,11 +17,17 @@ struct bsmi_destination {
 void bsmi_store_row(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count,
                     const float *t);
 
-/* The same of factor * sums, for a D that keeps fp32 numbers as they are.  A large D's lines are written past the
- * caches (stream.h). */
-bool bsmi_stores_fp32(const struct bsmi_matrix *d);
+/* The same of factor * sums, for a D of fp32, bf16 or fp16 without a tensor scale.  A large D's lines are written past
+ * the caches (stream.h). */
+bool bsmi_stores_reals(const struct bsmi_matrix *d);
 bool bsmi_is_stored_past_caches(const struct bsmi_matrix *d);
-void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count,
+void bsmi_store_scaled(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count,
                        float factor, const float *sums);
+
+#if defined(__x86_64__)
+/* The same of `count` numbers from `to` on, with AVX-512. */
+void bsmi_store_scaled_avx512(bsm_element element, bool past_caches, int64_t count, float factor, const float *sums,
+                              void *to);
+#endif
 
 #endif

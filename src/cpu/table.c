@@ -105,6 +105,8 @@ const struct bsmi_kernel bsmi_kernels[] = {
     { "int8_dot_vnni",               VNNI,   BLOCK_PAIR,  8, 32,  512, 1024,  0, MICROKERNEL(bsmi_int8_dot_vnni) },
     { "fp4_avx2",                    AVX2,   FP4_PAIR,    4, 32,  256, 1024,  0, MICROKERNEL(bsmi_fp4_avx2) },
     { "int8_dot_avx2",               AVX2,   BLOCK_PAIR,  4, 32,  256, 1024,  0, MICROKERNEL(bsmi_int8_dot_avx2) },
+    { "bf16_dot_few_rows_avx512",    BF16,   BF16_PAIR,  16, 128,  16, 4096, 16,
+      MICROKERNEL(bsmi_bf16_dot_few_rows_avx512) },
     { "bf16_dot_avx512",             BF16,   BF16_PAIR,  16, 32,  512, 1024,  0, MICROKERNEL(bsmi_bf16_dot_avx512) },
     { "fp32_chains_one_row_avx2",    AVX2,   CODE_PAIR,   8, 32,    8, 1024,  1,
       MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },

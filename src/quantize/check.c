@@ -130,13 +130,13 @@ bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix
     return status;
 }
 
-bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job, float *tensor_scale)
+bsm_status bsmi_quantize_tensor_scale(const bsm_context *context, struct bsmi_quantize_job *job, float *tensor_scale)
 {
     const bsm_quantize_options *o = &job->options;
     *tensor_scale = 1;
     if (o->tensor_scale != BSM_TENSOR_SCALE_COMPUTED)
         return bsmi_matrix_tensor_scale("destination", &job->destination, tensor_scale);
-    *tensor_scale = bsmi_tensor_scale_compute(threads, &job->source, &job->destination, o);
+    *tensor_scale = bsmi_tensor_scale_compute(context, &job->source, &job->destination, o);
     return BSM_OK;
 }
 

@@ -25,7 +25,7 @@ bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix
                                struct bsmi_quantize_job *job);
 
 /* The destination's tensor scale: computed (and written there), or given. */
-bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job, float *tensor_scale);
+bsm_status bsmi_quantize_tensor_scale(const bsm_context *context, struct bsmi_quantize_job *job, float *tensor_scale);
 
 /* The quantizer of a block format or the converter of an unscaled one. */
 bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_scale);

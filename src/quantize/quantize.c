@@ -204,7 +204,7 @@ bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, con
     if (status == BSM_OK) status = check_overlap(&job, stats, computed);
     if (status != BSM_OK) return status;
     if (context->device != NULL) return quantize_on_device(context, &job);
-    status = bsmi_quantize_tensor_scale(context->threads, &job, &tensor_scale);
+    status = bsmi_quantize_tensor_scale(context, &job, &tensor_scale);
     if (status == BSM_OK) status = bsmi_quantize_prepare(&job, tensor_scale);
     if (status != BSM_OK) return status;
 

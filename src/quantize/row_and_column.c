@@ -73,13 +73,13 @@ static bool shares_tensor_scale(const struct both *both)
 }
 
 /* Tensor scales first: nothing is written before everything is known to be right. */
-static bsm_status prepare_both(int threads, struct both *both)
+static bsm_status prepare_both(const bsm_context *context, struct both *both)
 {
     float scales[2] = { 1, 1 };
     struct bsmi_quantize_job *const jobs[2] = { &both->rows, &both->columns };
-    bsm_status status = bsmi_quantize_tensor_scale(threads, jobs[0], &scales[0]);
+    bsm_status status = bsmi_quantize_tensor_scale(context, jobs[0], &scales[0]);
     if (shares_tensor_scale(both)) scales[1] = scales[0];
-    else if (status == BSM_OK) status = bsmi_quantize_tensor_scale(threads, jobs[1], &scales[1]);
+    else if (status == BSM_OK) status = bsmi_quantize_tensor_scale(context, jobs[1], &scales[1]);
     for (int i = 0; i < 2 && status == BSM_OK; i++) status = bsmi_quantize_prepare(jobs[i], scales[i]);
     for (int i = 0; i < 2 && status == BSM_OK; i++)
         if (jobs[i]->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED) *jobs[i]->destination.tensor_scale = scales[i];
@@ -107,7 +107,7 @@ bsm_status bsm_quantize_both(bsm_context *context, const bsm_real_matrix *source
     status = bsmi_quantize_check(context, &transposed, options, columns, &both.columns);
     if (status == BSM_OK) status = check_both(&both);
     if (status == BSM_OK && context->device != NULL) return both_on_device(context, &both);
-    if (status == BSM_OK) status = prepare_both(context->threads, &both);
+    if (status == BSM_OK) status = prepare_both(context, &both);
     if (status != BSM_OK) return status;
 
     both.down = bsmi_ceil_div(both.rows.source.rows, TILE_ROWS);

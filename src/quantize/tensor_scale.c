@@ -3,6 +3,7 @@
 
 #include "core/core.h"
 #include "quantize/block/presets.h"
+#include "quantize/kernels/table.h"
 #include "quantize/walk/walk.h"
 
 #include <float.h>
@@ -17,6 +18,7 @@ struct amax_job {
     int64_t stretch;                      /* columns that amax_of takes at a time */
     /* The largest finite magnitude of a row's columns [k, k + count), as the bits of a double. */
     uint64_t (*amax_of)(const struct bsmi_reals *source, int64_t batch, int64_t row, int64_t k, int64_t count);
+    uint32_t (*largest_finite)(bsm_real type, const void *numbers, int64_t count);       /* a kernel's, or NULL */
     uint64_t amax_bits[BSMI_WALK_TASKS];  /* of doubles */
     float tensor_scale;
 };
@@ -60,13 +62,27 @@ static uint64_t amax_of_16_bits(const struct bsmi_reals *source, int64_t batch, 
         bsmi_widen(bf16 ? bsmi_bf16_to_float((uint16_t)largest) : bsmi_fp16_to_float((uint16_t)largest)));
 }
 
+/* By a kernel, where they follow one another. */
+static uint64_t amax_by_kernel(const struct amax_job *job, int64_t batch, int64_t row, int64_t k, int64_t count)
+{
+    const struct bsmi_reals *x = job->source;
+    const int64_t first = bsmi_real_index(x, batch, row, k) * (int64_t)bsm_real_bytes((int)x->type);
+    const uint32_t bits = job->largest_finite(x->type, x->data + first, count);
+    const uint16_t half = (uint16_t)bits;
+    return bsmi_double_bits(bsmi_widen(x->type == BSM_REAL_FP32   ? bsmi_float_from_bits(bits)
+                                       : x->type == BSM_REAL_BF16 ? bsmi_bf16_to_float(half)
+                                                                  : bsmi_fp16_to_float(half)));
+}
+
 /* Rows that are converted advance together, stretch by stretch, for the sake of transposed sources; numbers of 16 bits
  * that follow one another are read where they lie, a row's whole span at a time. */
-static void choose_amax(struct amax_job *job)
+static void choose_amax(uint32_t features, struct amax_job *job)
 {
     const struct bsmi_reals *source = job->source;
     const bool narrow = source->column_stride == 1 && (source->type == BSM_REAL_BF16 || source->type == BSM_REAL_FP16);
-    job->stretch = narrow ? BSMI_WALK_SPAN : BSMI_PIECE;
+    const bool in_order = source->column_stride == 1 && source->type != BSM_REAL_FP64;
+    if (in_order) job->largest_finite = bsmi_quantize_kernel_of(features)->largest_finite;
+    job->stretch = narrow || job->largest_finite != NULL ? BSMI_WALK_SPAN : BSMI_PIECE;
     job->amax_of = narrow ? amax_of_16_bits : source->type == BSM_REAL_FP64 ? amax_of_fp64 : amax_of_fp32;
 }
 
@@ -81,7 +97,9 @@ static void amax_task(void *argument, int64_t task, int worker)
         for (int64_t k = 0; k < area.columns; k += job->stretch)
             for (int64_t row = area.row; row < area.row + area.rows; row++) {
                 const int64_t count = BSMI_MIN(job->stretch, area.columns - k);
-                const uint64_t here = job->amax_of(job->source, area.batch, row, area.k + k, count);
+                const uint64_t here = job->largest_finite != NULL
+                    ? amax_by_kernel(job, area.batch, row, area.k + k, count)
+                    : job->amax_of(job->source, area.batch, row, area.k + k, count);
                 amax = BSMI_MAX(amax, here);
             }
     }
@@ -136,8 +154,8 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
     return BSM_OK;
 }
 
-float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
-                                const bsm_quantize_options *options)
+float bsmi_tensor_scale_compute(const bsm_context *context, const struct bsmi_reals *source,
+                                const struct bsmi_matrix *destination, const bsm_quantize_options *options)
 {
     struct amax_job job = { .source = source, .clamp = { options->clamp_low, options->clamp_high },
                             .largest = bsmi_tensor_scale_largest(destination, options->recipe),
@@ -145,8 +163,8 @@ float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, co
     if (options->preset != BSM_PRESET_NONE)
         job.preset = bsmi_preset_choose(options->preset, destination->format, true, destination->tensor_scale_use);
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
-    choose_amax(&job);
-    bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);
+    choose_amax(context->cpu_features, &job);
+    bsmi_parallel_for(context->threads, job.walk.tasks, amax_task, &job);
     bsmi_parallel_for(1, 1, scale_task, &job);
     return job.tensor_scale;
 }

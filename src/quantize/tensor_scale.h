@@ -16,7 +16,7 @@ double bsmi_tensor_scale_largest(const struct bsmi_matrix *destination, bsm_reci
 
 /* The scale that makes the largest finite magnitude of `source`, clamped, the largest that the destination's format
  * holds: exact and rounded once, or as the options' preset has it. */
-float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
-                                const bsm_quantize_options *options);
+float bsmi_tensor_scale_compute(const bsm_context *context, const struct bsmi_reals *source,
+                                const struct bsmi_matrix *destination, const bsm_quantize_options *options);
 
 #endif

@@ -97,8 +97,10 @@ static void cpu_masks_only_take_away(struct test *t)
           { "none,fma", BSM_CPU_FMA },
         { "avx512", BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
         { "avx512_vnni", BSM_CPU_AVX512_VNNI | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
-        { "avx512_bf16", BSM_CPU_AVX512_BF16 | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
-        { "amx", BSM_CPU_AMX | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA }, { "bf16", BSM_CPU_BF16 },
+        { "avx512_bf16",
+          BSM_CPU_AVX512_BF16 | BSM_CPU_AVX512_VNNI | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
+        { "amx", BSM_CPU_AMX | BSM_CPU_AVX512_VNNI | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
+        { "bf16", BSM_CPU_BF16 },
     };
     static const uint32_t masks[] = { 0, BSM_CPU_ALL, BSM_CPU_FMA, BSM_CPU_AVX2, BSM_CPU_ALL - BSM_CPU_AMX, 1u << 30 };
     CHECK(t, (all & ~known) == 0);

@@ -7,12 +7,13 @@ struct unit_rows naive_unit_rows(const bsm_matrix *m, int64_t batch, int64_t fir
     const bsm_format_info *info = bsm_format_get((int)m->format);
     double *elements = malloc((size_t)(count * m->columns + 1) * sizeof *elements);
     double *scales = malloc((size_t)(count * m->columns + 1) * sizeof *scales);
+    uint8_t scale = 0;
     for (int64_t r = 0; r < count; r++)
         for (int64_t k = 0; k < m->columns; k++) {
             uint32_t code = 0;
-            uint8_t scale = 0;
             bsm_matrix_get_code(m, batch, first + r, k, &code);
-            if (info->block != 0) bsm_matrix_get_scale(m, batch, first + r, k / info->block, &scale);
+            if (info->block != 0 && k % info->block == 0)
+                bsm_matrix_get_scale(m, batch, first + r, k / info->block, &scale);
             elements[r * m->columns + k] = naive_element(info->element, code);
             scales[r * m->columns + k] = info->block != 0 ? naive_scale(info->scale, scale) : 1;
         }

@@ -329,6 +329,27 @@ static void specials_in_every_place(struct test *t)
     }
 }
 
+/* One number of each kind, in every place of a row. */
+static void subnormal_bf16(struct test *t)
+{
+    static const uint32_t codes[] = { 0x0001, 0x007f, 0x8001, 0x807f, 0x0000, 0x8000, 0x0080, 0x8080, 0x7f7f, 0xffff };
+    enum { COLUMNS = 67 };
+    struct operand o = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = 1, .columns = COLUMNS }, 0x3f);
+    struct bsmi_matrix m;
+    struct tables tables;
+    const struct bsmi_part part = { .operand = resolve(t, &o, &m, &tables), .count = 1 };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        for (int64_t place = 0; place < COLUMNS; place++) {
+            int16_t exponent;
+            CHECK(t, bsm_matrix_set_code(&o.m, 0, 0, place, codes[i]) == BSM_OK);
+            check_exponents(t, &o, &part, false, COLUMNS, &exponent);
+            check_exponents(t, &o, &part, false, place, &exponent);
+            CHECK(t, exponent == 0);
+            CHECK(t, bsm_matrix_set_code(&o.m, 0, 0, place, 0x3f3f) == BSM_OK);
+        }
+    operand_free(&o);
+}
+
 /* At each limit of the range, and one beyond it. */
 static void exponents_at_limits(struct test *t)
 {
@@ -360,7 +381,8 @@ int main(int argc, char **argv)
 {
 #if defined(__x86_64__)
     static const struct test_case cases[] = { TEST(every_code_and_scale), TEST(parts_of_every_kind),
-                                              TEST(specials_in_every_place), TEST(exponents_at_limits) };
+                                              TEST(specials_in_every_place), TEST(subnormal_bf16),
+                                              TEST(exponents_at_limits) };
     return TEST_MAIN(argc, argv, cases);
 #else
     (void)argc, (void)argv;

@@ -54,16 +54,37 @@ static int packed_code(bsm_packing packing, const unsigned char *codes, int64_t 
     return code;
 }
 
-/* A kernel's blocks, compared one by one; and what it says of them. */
+static float of_16_bits(bsm_real type, uint16_t bits)
+{
+    return type == BSM_REAL_FP16 ? bsmi_fp16_to_float(bits) : bsmi_bf16_to_float(bits);
+}
+
+/* The numbers as a source of that type has them: rounded, in x what they are worth. */
+static void *as_source(bsm_real type, const float *numbers, int64_t count, float *x)
+{
+    uint16_t *source = guarded_at_end((size_t)count * sizeof *source, sizeof *source, 0);
+    for (int64_t i = 0; i < count; i++) {
+        source[i] = (uint16_t)(bsmi_float_bits(numbers[i]) >> 16);
+        if (type == BSM_REAL_FP16)
+            source[i] = (uint16_t)bsm_element_encode(BSM_FP16, (double)numbers[i], BSM_ROUND_NEAREST_EVEN, false, 0);
+        x[i] = of_16_bits(type, source[i]);
+    }
+    return source;
+}
+
+/* A kernel's blocks, compared one by one; and what it says of them.  Numbers are fp32, or rounded to 16 bits. */
 static void check_blocks(struct test *t, const struct setting *s, const float *numbers, int64_t blocks)
 {
+    static const bsm_real types[] = { BSM_REAL_FP32, BSM_REAL_FP32, BSM_REAL_BF16, BSM_REAL_FP16 };
+    const bsm_real type = types[rnd_below(t, 4)];
     const int block = bsm_format_get((int)s->format)->block;
     const int64_t count = blocks * block;
     float *x = guarded_at_end((size_t)count * sizeof *x, sizeof *x, 0);
+    void *source = type == BSM_REAL_FP32 ? NULL : as_source(type, numbers, count, x);
     uint8_t *scales = guarded_at_end((size_t)blocks, 1, 0xa5),
             *codes = guarded_at_end(packed_bytes(s->packing, count), 1, 0xa5);
-    memcpy(x, numbers, (size_t)count * sizeof *x);
-    const struct bsmi_block_row row = { x, blocks, scales, codes, s->packing };
+    if (source == NULL) memcpy(x, numbers, (size_t)count * sizeof *x);
+    const struct bsmi_block_row row = { type, source != NULL ? source : x, blocks, scales, codes, s->packing };
     const bool fast = s->kernel->quantize(&s->coding, &row);
     bool all_fast = true;
     for (int64_t b = 0; b < blocks; b++) {
@@ -90,6 +111,7 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
     }
     CHECK(t, fast == all_fast);
     guarded_free(x), guarded_free(scales), guarded_free(codes);
+    if (source != NULL) guarded_free(source);
 }
 
 /* Numbers ---------------------------------------------------------------------------------------------------------- */
@@ -355,11 +377,39 @@ static void widening(struct test *t)
                 for (int64_t i = 0; i < count; i++) from[i] = (uint16_t)(first + i);
                 kernel->widen((bsm_real)type, from, count, to);
                 for (int64_t i = 0; i < count; i++) {
-                    const float want =
-                        type == BSM_REAL_FP16 ? bsmi_fp16_to_float(from[i]) : bsmi_bf16_to_float(from[i]);
+                    const float want = of_16_bits((bsm_real)type, from[i]);
                     CHECK(t, isnan(want) ? isnan(to[i]) : bsmi_float_bits(want) == bsmi_float_bits(to[i]));
                 }
                 guarded_free(from), guarded_free(to);
+            }
+    }
+}
+
+/* The largest finite magnitude among numbers of all sizes, many of them not finite, in any number. */
+static void largest_finite(struct test *t)
+{
+    static const uint32_t infinities[] = { 0x7f800000, 0x7c00, 0x7f80 };         /* by bsm_real */
+    for (int k = 0; k < bsmi_quantize_kernel_count - 1; k++) {
+        const struct bsmi_quantize_kernel *kernel = &bsmi_quantize_kernels[k];
+        if ((kernel->needs & bsmi_cpu_detect(BSM_CPU_ALL)) != kernel->needs) continue;
+        for (int type = BSM_REAL_FP32; type <= BSM_REAL_BF16; type++)
+            for (int64_t count = 0; count <= 700; count++) {
+                const size_t bytes = bsm_real_bytes(type);
+                const uint32_t sign = bytes == 4 ? 0x80000000 : 0x8000;
+                unsigned char *from = guarded_at_end((size_t)count * bytes, bytes, 0);
+                const uint32_t below = (uint32_t)rnd_between(t, 1, sign - 1);
+                uint32_t want = 0;
+                for (int64_t i = 0; i < count; i++) {
+                    const int64_t kind = rnd_below(t, 6);
+                    const uint32_t magnitude = kind == 0 ? infinities[type] + (uint32_t)rnd_below(t, 3) - 1
+                        : kind == 1                      ? (uint32_t)rnd_below(t, sign)
+                                                         : (uint32_t)rnd_below(t, below);
+                    const uint32_t bits = rnd_below(t, 2) == 0 ? magnitude : magnitude | sign;
+                    if (magnitude < infinities[type] && magnitude > want) want = magnitude;
+                    memcpy(from + (size_t)i * bytes, &bits, bytes);
+                }
+                CHECK(t, kernel->largest_finite((bsm_real)type, from, count) == want);
+                guarded_free(from);
             }
     }
 }
@@ -371,6 +421,7 @@ int main(int argc, char **argv)
                                               TEST(every_packing_and_length),
                                               TEST(what_is_chosen),
                                               TEST(more_numbers_than_an_int64_counts),
-                                              TEST(widening) };
+                                              TEST(widening),
+                                              TEST(largest_finite) };
     return TEST_MAIN(argc, argv, cases);
 }

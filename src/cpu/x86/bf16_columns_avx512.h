@@ -7,7 +7,48 @@
 
 #include "bf16_rows_avx512.h"
 
-enum { BSMI_PAIR_NUMBERS = 2 * BSMI_TILE_ROWS /* two columns of a column tile: a vector */ };
+enum { BSMI_PAIR_NUMBERS = 2 * BSMI_TILE_ROWS /* two columns of a column tile: a vector */, BSMI_MOST_SLICES = 4 };
+
+/* Codes of some slices of 16 rows, a row after the other.  Of each row a cache line is read whole: rows often lie so
+ * that few of their lines fit a cache together. */
+struct bsmi_bf16_lines {
+    _Alignas(64) uint8_t bytes[BSMI_TILE_ROWS][64];
+    const uint8_t *rows[BSMI_TILE_ROWS];
+};
+
+/* So many slices; their number of bytes divides 64, but for elements of 6 bits. */
+AVX512_INLINE int bf16_slices_of_lines(enum bsmi_bf16_kind kind)
+{
+    switch (kind) {
+    case BSMI_BF16_OF_FP4:
+    case BSMI_BF16_OF_FP4_BLOCK16:
+    case BSMI_BF16_OF_NVFP4: return 4;
+    case BSMI_BF16_OF_BF16:
+    case BSMI_BF16_OF_FP16: return 1;
+    default: return 2;
+    }
+}
+
+AVX512_INLINE int bf16_slice_bytes(enum bsmi_bf16_kind kind)
+{
+    return kind == BSMI_BF16_OF_E2M3 || kind == BSMI_BF16_OF_E3M2 ? 24 : 64 / bf16_slices_of_lines(kind);
+}
+
+/* `count` slices from `slice` on, which is a multiple of how many lines hold; not of fp16. */
+AVX512_INLINE void bsmi_bf16_read_lines(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
+                                        int count, struct bsmi_bf16_lines *lines)
+{
+    const int bytes = bf16_slice_bytes(kind);
+    const __mmask64 there = ~(__mmask64)0 >> (64 - count * bytes);
+    for (int r = 0; r < BSMI_TILE_ROWS; r++) lines->rows[r] = lines->bytes[r];
+    if (kind == BSMI_BF16_OF_BF16) {
+        bsmi_bf16_decode_slice(kind, rows, slice, (uint16_t *)(void *)lines->bytes, NULL);
+        return;
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < BSMI_TILE_ROWS; r++)
+        _mm512_store_si512(lines->bytes[r], _mm512_maskz_loadu_epi8(there, rows->codes[r] + slice * bytes));
+}
 
 /* Transposing -------------------------------------------------------------------------------------------------------*/
 
@@ -78,16 +119,18 @@ AVX512_INLINE __m512i fp4_pair(enum bsmi_bf16_kind kind, __m512i fours, unsigned
 }
 
 AVX512_INLINE void fp4_columns(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
-                               uint16_t *tile)
+                               const uint8_t *const *codes, int64_t byte, uint16_t *tile)
 {
     const __m512i table = _mm512_load_si512(rows->table);
     const bool two_blocks = kind != BSMI_BF16_OF_FP4;
     const uint32_t (*const scales)[BSMI_TILE_ROWS] = rows->scales + (two_blocks ? 2 * slice : slice);
     __m512i fours[4];
-    load_fours(rows->codes, slice * 16, fours);
+    load_fours(codes, byte, fours);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512i of_block = _mm512_load_si512(scales[two_blocks ? i / 2 : 0]);
+        const __m512i given = _mm512_load_si512(scales[two_blocks ? i / 2 : 0]),
+                      upper = _mm512_and_si512(given, _mm512_set1_epi32((int)0xffff0000)),
+                      of_block = kind == BSMI_BF16_OF_NVFP4 ? upper : given;
 #pragma GCC unroll 4
         for (unsigned j = 0; j < 4; j++)
             _mm512_store_si512(tile + (4 * i + (int)j) * BSMI_PAIR_NUMBERS,
@@ -132,15 +175,15 @@ AVX512_INLINE __m512i int8_pair(__m512i fours, unsigned j, __m512i scales)
 
 /* Codes of 6 and of 8 bits: a half of the slice at a time. */
 AVX512_INLINE void byte_columns(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
-                                uint16_t *tile, __m512i *largest)
+                                const uint8_t *const *codes, int64_t byte, uint16_t *tile, __m512i *largest)
 {
     const bool fp6 = kind == BSMI_BF16_OF_E2M3 || kind == BSMI_BF16_OF_E3M2;
     const __m512i table = _mm512_load_si512(rows->table), scales = _mm512_load_si512(rows->scales[slice]);
 #pragma GCC unroll 2
     for (int half = 0; half < 2; half++) {
         __m512i fours[4];
-        if (fp6) load_stream_fours(rows->codes, slice * 24 + half * 12, half == 1, fours);
-        else load_fours(rows->codes, slice * 32 + half * 16, fours);
+        if (fp6) load_stream_fours(codes, byte + half * 12, half == 1, fours);
+        else load_fours(codes, byte + half * 16, fours);
 #pragma GCC unroll 8
         for (unsigned i = 0; i < 8; i++) {
             const __m512i v = fours[i / 2];
@@ -164,34 +207,29 @@ AVX512_INLINE void transpose_rows(const uint8_t *const *rows, int64_t byte, uint
     }
 }
 
-/* Elements of 16 bits; what is not whole, and fp16, by way of a row tile. */
-AVX512_INLINE void wide_columns(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
-                                uint16_t *tile, uint16_t *second_tile)
+/* fp16, by way of row tiles. */
+AVX512_INLINE void fp16_columns(const struct bsmi_bf16_rows *rows, int64_t slice, uint16_t *tile, uint16_t *second_tile)
 {
     _Alignas(64) uint16_t row_tiles[2][BSMI_TILE_NUMBERS];
     const uint8_t *pointers[BSMI_TILE_ROWS];
-    if (kind == BSMI_BF16_OF_BF16 && bf16_slice_is_whole(rows, slice)) {
-        transpose_rows(rows->codes, slice * BSMI_SLICE * 2, tile);
-        return;
-    }
-    bsmi_bf16_decode_slice(kind, rows, slice, row_tiles[0], row_tiles[1]);
+    bsmi_bf16_decode_slice(BSMI_BF16_OF_FP16, rows, slice, row_tiles[0], row_tiles[1]);
     for (int r = 0; r < BSMI_TILE_ROWS; r++) pointers[r] = (const uint8_t *)(row_tiles[0] + r * BSMI_SLICE);
     transpose_rows(pointers, 0, tile);
-    if (kind == BSMI_BF16_OF_FP16) transpose_rows(pointers, sizeof row_tiles[0], second_tile);
+    transpose_rows(pointers, sizeof row_tiles[0], second_tile);
 }
 
-/* 16 rows of a slice into a column tile; of fp16 the second terms into second_tile. */
+/* 16 rows of a slice, the i-th of its lines, into a column tile; not of fp16. */
 AVX512_INLINE void bsmi_bf16_decode_columns(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
-                                            uint16_t *tile, uint16_t *second_tile)
+                                            const struct bsmi_bf16_lines *lines, int i, uint16_t *tile)
 {
+    const int64_t byte = (int64_t)i * bf16_slice_bytes(kind);
     __m512i largest = _mm512_setzero_si512();
     switch (kind) {
     case BSMI_BF16_OF_FP4:
     case BSMI_BF16_OF_FP4_BLOCK16:
-    case BSMI_BF16_OF_NVFP4: fp4_columns(kind, rows, slice, tile); break;
-    case BSMI_BF16_OF_BF16:
-    case BSMI_BF16_OF_FP16: wide_columns(kind, rows, slice, tile, second_tile); return;
-    default: byte_columns(kind, rows, slice, tile, &largest); break;
+    case BSMI_BF16_OF_NVFP4: fp4_columns(kind, rows, slice, lines->rows, byte, tile); break;
+    case BSMI_BF16_OF_BF16: transpose_rows(lines->rows, 0, tile); return;
+    default: byte_columns(kind, rows, slice, lines->rows, byte, tile, &largest); break;
     }
     if (rows->nan_scales || (bf16_kind_has_specials(kind) && fp8_has_specials(kind, largest)))
         bsmi_bf16_mend(rows, slice, true, tile);

@@ -51,7 +51,9 @@ struct bsmi_bf16_rows {
     bool nan_scales;
     const uint8_t *codes[BSMI_TILE_ROWS];
     _Alignas(64) uint16_t table[32];      /* magnitudes of codes (of e2m1 with signs), times 2^bf16_lift */
-    /* [block][row]: nvfp4, int8: fp32 numbers, of int8 times 2^-6; else in both words what to subtract. */
+    const uint16_t (*products)[16];       /* nvfp4: of each scale the numbers of all codes */
+    /* [block][row]: nvfp4, int8: fp32 numbers, of int8 times 2^-6; nvfp4's have in their lower halves how many bytes on
+     * their products are; else in both words what to subtract. */
     _Alignas(64) uint32_t scales[BSMI_SCALE_CODES][BSMI_TILE_ROWS];
     struct bsmi_part part;
     struct bsmi_element_rows memory;
@@ -147,17 +149,16 @@ AVX512_INLINE bool fp8_has_specials(enum bsmi_bf16_kind kind, __m512i largest)
     return _mm512_cmpge_epu16_mask(largest, _mm512_set1_epi16(least)) != 0;
 }
 
-/* e2m1 times nvfp4's scales: a table for both blocks of the slice, made on the spot; code c of block b is word 2 c + b
- * of it. */
-AVX512_INLINE __m512i nvfp4_numbers(const uint8_t *bytes, float first_scale, float second_scale)
+/* e2m1 times nvfp4's scales: the first block's products are words 0 .. 15 of the table, the second's the others. */
+AVX512_INLINE __m512i nvfp4_numbers(const uint8_t *bytes, const uint8_t *products, uint16_t first, uint16_t second)
 {
-    const __m512 values = _mm512_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6, -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6);
-    const __m512i table = join_upper_halves(_mm512_mul_ps(values, _mm512_set1_ps(first_scale)),
-                                            _mm512_mul_ps(values, _mm512_set1_ps(second_scale)));
-    const __m512i words = _mm512_srlv_epi16(spread_nibbles(bytes), _mm512_set1_epi32(7 | 3 << 16));
-    const __m512i block = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x10001, 0x10001, 0x10001, 0x10001, 0x10001,
-                                            0x10001, 0x10001, 0x10001);
-    return _mm512_permutexvar_epi16(_mm512_ternarylogic_epi32(words, _mm512_set1_epi16(30), block, 0xea), table);
+    const __m512i table = _mm512_inserti64x4(
+        _mm512_castsi256_si512(_mm256_load_si256((const __m256i *)(const void *)(products + first))),
+        _mm256_load_si256((const __m256i *)(const void *)(products + second)), 1);
+    const __m512i words = _mm512_srlv_epi16(spread_nibbles(bytes), _mm512_set1_epi32(4 << 16));
+    const __m512i block = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0x100010, 0x100010, 0x100010, 0x100010, 0x100010,
+                                            0x100010, 0x100010, 0x100010);
+    return _mm512_permutexvar_epi16(_mm512_ternarylogic_epi32(words, _mm512_set1_epi16(15), block, 0xea), table);
 }
 
 /* int8 by way of fp32: a code with its sign turned, c + 128, in the low bits of 2^23; then one fused multiply-add with
@@ -204,8 +205,8 @@ AVX512_INLINE __m512i bf16_decode_row(enum bsmi_bf16_kind kind, const struct bsm
                                         (int)rows->scales[2 * slice + 1][row]);
         return fp4_numbers(_mm512_srlv_epi16(spread_nibbles(codes + slice * 16), to_low), table, scales);
     case BSMI_BF16_OF_NVFP4:
-        return nvfp4_numbers(codes + slice * 16, bf16_scale_number(rows, 2 * slice, row),
-                             bf16_scale_number(rows, 2 * slice + 1, row));
+        return nvfp4_numbers(codes + slice * 16, (const uint8_t *)rows->products,
+                             (uint16_t)rows->scales[2 * slice][row], (uint16_t)rows->scales[2 * slice + 1][row]);
     case BSMI_BF16_OF_E2M3:
     case BSMI_BF16_OF_E3M2:
         scales = _mm512_set1_epi32((int)rows->scales[slice][row]);

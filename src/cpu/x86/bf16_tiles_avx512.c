@@ -6,6 +6,8 @@
 #include "core/core.h"
 #include "matrix/rows.h"
 
+#include <pthread.h>
+
 enum { NAN_SCALE = 255, BF16_NAN = 0x7fc0, E8M0_BIAS = 127 };
 
 static enum bsmi_bf16_kind kind_of(const struct bsmi_matrix *m)
@@ -48,7 +50,7 @@ AVX512 static struct scale_maker make_scale_maker(const struct bsmi_part *part, 
     };
 }
 
-/* Codes of nvfp4's scales as fp32. */
+/* Codes of nvfp4's scales as fp32, whose lower halves have the places of their products. */
 AVX512_INLINE __m512i ue4m3_numbers(__m512i codes)
 {
     const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi32(0x7f)), nan = _mm512_set1_epi32(0x7fc00000);
@@ -57,8 +59,9 @@ AVX512_INLINE __m512i ue4m3_numbers(__m512i codes)
     const __m512 subnormal = _mm512_mul_ps(_mm512_cvtepi32_ps(magnitude), _mm512_set1_ps(0x1p-9F));
     const __mmask16 is_subnormal = _mm512_testn_epi32_mask(codes, _mm512_set1_epi32(0x78)),
                     is_nan = _mm512_cmpeq_epi32_mask(magnitude, _mm512_set1_epi32(0x7f));
-    return _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(normal, is_subnormal, _mm512_castps_si512(subnormal)), is_nan,
-                                 nan);
+    const __m512i number = _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(normal, is_subnormal,
+                                                                       _mm512_castps_si512(subnormal)), is_nan, nan);
+    return _mm512_or_si512(number, _mm512_slli_epi32(magnitude, 5));
 }
 
 /* 2^(code - base), as fp32; 0 where that is small, or too large for int8_numbers: scales of blocks of zeros alone. */
@@ -131,6 +134,24 @@ AVX512 static void make_unit_scales(const struct scale_maker *maker, int64_t sli
     for (int64_t s = 0; s < slices; s++) _mm512_store_si512(scales[s], made);
 }
 
+/* Products of nvfp4's scales and codes: the same for the whole process. */
+static _Alignas(64) uint16_t nvfp4_products[128][16];
+
+static void fill_nvfp4_products(void)
+{
+    for (int scale = 0; scale < 128; scale++)
+        for (uint32_t code = 0; code < 16; code++)
+            nvfp4_products[scale][code] = (uint16_t)(bsmi_float_bits(bsm_element_decode(BSM_E2M1, code)
+                                                                     * bsmi_ue4m3_to_float((uint8_t)scale)) >> 16);
+}
+
+static const uint16_t (*nvfp4_table(void))[16]
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_nvfp4_products);
+    return (const uint16_t (*)[16])nvfp4_products;
+}
+
 /* Of fp8 subnormal numbers alone are looked up. */
 AVX512 static void make_table(const struct bsmi_operand *o, enum bsmi_bf16_kind kind, uint16_t *table)
 {
@@ -142,6 +163,66 @@ AVX512 static void make_table(const struct bsmi_operand *o, enum bsmi_bf16_kind 
         const __m512i bits = _mm512_castps_si512(_mm512_maskz_mul_ps(nonzero, values, lift));
         _mm256_store_si256((__m256i *)(void *)(table + i), _mm512_cvtepi32_epi16(_mm512_srli_epi32(bits, 16)));
     }
+}
+
+/* Codes of 4 bits in other orders than two a byte, the first one low: 16 bytes have a slice. */
+
+AVX512_INLINE __m128i swap_nibbles(__m128i bytes)
+{
+    const __m128i low = _mm_set1_epi8(15);
+    return _mm_or_si128(_mm_slli_epi16(_mm_and_si128(bytes, low), 4), _mm_and_si128(_mm_srli_epi16(bytes, 4), low));
+}
+
+/* GGUF's: the low nibbles of 16 bytes of mxfp4, of 8 of nvfp4, are the first codes, the high ones the next. */
+AVX512_INLINE __m128i join_gguf_nibbles(bool mxfp4, __m128i bytes)
+{
+    const __m128i low = _mm_set1_epi8(15), pair = _mm_set1_epi16(1 | 16 << 8);
+    const __m128i first = _mm_maddubs_epi16(_mm_and_si128(bytes, low), pair),
+                  next = _mm_maddubs_epi16(_mm_and_si128(_mm_srli_epi16(bytes, 4), low), pair),
+                  joined = _mm_packus_epi16(first, next);
+    return mxfp4 ? joined : _mm_shuffle_epi32(joined, _MM_SHUFFLE(3, 1, 2, 0));
+}
+
+/* Where slice s of a row that begins at a multiple of 64 lies: of GGUF's mxfp4 blocks of 17 bytes hold 32 codes behind
+ * a scale, of its nvfp4 blocks of 36 hold 64 behind four. */
+AVX512_INLINE __m128i ordered_slice(const struct bsmi_matrix *m, const uint8_t *row, int64_t s)
+{
+    const bool mxfp4 = m->format == BSM_MXFP4, swapped = m->packing == BSM_PACKING_HIGH_FIRST;
+    const uint8_t *const from = swapped ? row + s * 16 : mxfp4 ? row + s * 17 + 1 : row + s / 2 * 36 + 4 + s % 2 * 16;
+    const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+    return swapped ? swap_nibbles(bytes) : join_gguf_nibbles(mxfp4, bytes);
+}
+
+static bool is_reordered(const struct bsmi_part *part)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    return (m->packing == BSM_PACKING_HIGH_FIRST || m->packing == BSM_PACKING_GGUF)
+           && part->k % BSMI_NIBBLE_GROUP == 0 && part->length % BSMI_NIBBLE_GROUP == 0;
+}
+
+AVX512 static void reorder_rows(const struct bsmi_part *part, struct bsmi_bf16_rows *rows)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const int64_t first = part->k / BSMI_SLICE, end = first + part->length / BSMI_SLICE;
+    for (int64_t r = 0; r < BSMI_TILE_ROWS; r++) {
+        rows->codes[r] = rows->memory.of.nibbles.copies[BSMI_MIN(r, part->count - 1)];
+        if (r >= part->count) continue;
+        const uint8_t *const row = bsmi_row(m, part->batch, bsmi_source_column(part->first + r, part->split));
+        uint8_t *to = rows->memory.of.nibbles.copies[r];
+        for (int64_t s = first; s < end; s++, to += 16)
+            _mm_storeu_si128((__m128i *)(void *)to, ordered_slice(m, row, s));
+    }
+}
+
+/* Codes of at most 8 bits: the matrix's own, or copies. */
+static void find_codes(const struct bsmi_part *part, struct bsmi_bf16_rows *rows)
+{
+    if (is_reordered(part)) {
+        reorder_rows(part, rows);
+        return;
+    }
+    bsmi_element_rows(part, BSMI_TILE_ROWS, &rows->memory);
+    memcpy(rows->codes, bsmi_row_pointers(&rows->memory), sizeof rows->codes);
 }
 
 AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, struct bsmi_bf16_rows *rows)
@@ -161,9 +242,9 @@ AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, str
         }
         return;
     }
-    bsmi_element_rows(own, BSMI_TILE_ROWS, &rows->memory);
-    memcpy(rows->codes, bsmi_row_pointers(&rows->memory), sizeof rows->codes);
-    make_table(&part->operand, rows->kind, rows->table);
+    find_codes(own, rows);
+    if (rows->kind == BSMI_BF16_OF_NVFP4) rows->products = nvfp4_table();
+    else make_table(&part->operand, rows->kind, rows->table);
     const struct scale_maker maker = make_scale_maker(own, rows->kind);
     if (m->block == 0) {
         make_unit_scales(&maker, bsmi_ceil_div(own->length, BSMI_SLICE), rows->scales);
@@ -225,8 +306,16 @@ AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi
                                      uint16_t *tiles)
 {
     const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
-    for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice)
-        bsmi_bf16_decode_columns(kind, rows, s, tiles, tiles + places.to_second);
+    const int at_once = bf16_slices_of_lines(kind);
+    struct bsmi_bf16_lines lines;
+    for (int64_t s = 0; s < slices; s += at_once) {
+        const int count = (int)BSMI_MIN(at_once, slices - s);
+        if (kind != BSMI_BF16_OF_FP16) bsmi_bf16_read_lines(kind, rows, s, count, &lines);
+        for (int i = 0; i < count; i++, tiles += places.to_next_slice) {
+            if (kind == BSMI_BF16_OF_FP16) fp16_columns(rows, s, tiles, tiles + places.to_second);
+            else bsmi_bf16_decode_columns(kind, rows, s + i, &lines, i, tiles);
+        }
+    }
 }
 
 AVX512 static void column_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)

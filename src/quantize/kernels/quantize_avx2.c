@@ -88,20 +88,25 @@ AVX2 floats entries_of_16(const float *table, const uint8_t *codes)
     return _mm256_blendv_ps(low, high, (__m256)_mm256_slli_epi32(places, 28));
 }
 
+AVX2 __m128i halves_of(const void *from) { return _mm_loadu_si128(from); }
+AVX2 floats of_bf16(const void *from) { return (floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves_of(from)), 16); }
+AVX2 floats of_fp16(const void *from) { return _mm256_cvtph_ps(halves_of(from)); }
+
 #include "quantize_template.h"
 
 #include "count_template.h"
+
+/* Of int16_t. */
+AVX2 words larger_halves(words a, words b) { return (words)_mm256_max_epi16((__m256i)a, (__m256i)b); }
+
+#include "amax_template.h"
 
 BSMI_TARGET void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float *to)
 {
     const uint16_t *numbers = from;
     int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(numbers + i));
-        const __m256 wide =
-            type == BSM_REAL_FP16 ? _mm256_cvtph_ps(v) : (__m256)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
-        _mm256_storeu_ps(to + i, wide);
-    }
+    for (; i + 8 <= count; i += 8)
+        _mm256_storeu_ps(to + i, type == BSM_REAL_FP16 ? of_fp16(numbers + i) : of_bf16(numbers + i));
     for (; i < count; i++)
         to[i] = type == BSM_REAL_FP16 ? bsmi_fp16_to_float(numbers[i]) : bsmi_bf16_to_float(numbers[i]);
 }

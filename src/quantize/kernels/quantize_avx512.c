@@ -46,9 +46,8 @@ AVX512 __m512i joined_quarters(bool sums, __m512i a, __m512i b)
 
 AVX512 words joined_blocks(bool sums, const words v[LANES])
 {
-    __m512i fours[4];
-    for (int i = 0; i < 4; i++) fours[i] = joined_fours(sums, v + 4 * i);
-    const __m512i low = joined_quarters(sums, fours[0], fours[1]), high = joined_quarters(sums, fours[2], fours[3]);
+    const __m512i low = joined_quarters(sums, joined_fours(sums, v), joined_fours(sums, v + 4));
+    const __m512i high = joined_quarters(sums, joined_fours(sums, v + 8), joined_fours(sums, v + 12));
     return (words)joined_quarters(sums, low, high);
 }
 
@@ -88,9 +87,18 @@ AVX512 floats entries_of_16(const float *table, const uint8_t *codes)
     return _mm512_permutexvar_ps(places, _mm512_loadu_ps(table));
 }
 
+AVX512 floats bf16_floats(__m256i v) { return (floats)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16); }
+AVX512 floats of_bf16(const void *from) { return bf16_floats(_mm256_loadu_si256(from)); }
+AVX512 floats of_fp16(const void *from) { return _mm512_cvtph_ps(_mm256_loadu_si256(from)); }
+
 #include "quantize_template.h"
 
 #include "count_template.h"
+
+/* Of int16_t. */
+AVX512 words larger_halves(words a, words b) { return (words)_mm512_max_epi16((__m512i)a, (__m512i)b); }
+
+#include "amax_template.h"
 
 BSMI_TARGET void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to)
 {
@@ -98,9 +106,7 @@ BSMI_TARGET void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_
     for (int64_t i = 0; i < count; i += 16) {
         const __mmask16 some = count - i < 16 ? (__mmask16)((1 << (count - i)) - 1) : 0xffff;
         const __m256i v = _mm256_maskz_loadu_epi16(some, numbers + i);
-        const __m512 wide =
-            type == BSM_REAL_FP16 ? _mm512_cvtph_ps(v) : (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
-        _mm512_mask_storeu_ps(to + i, some, wide);
+        _mm512_mask_storeu_ps(to + i, some, type == BSM_REAL_FP16 ? (floats)_mm512_cvtph_ps(v) : bf16_floats(v));
     }
 }
 #else

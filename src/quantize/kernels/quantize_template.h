@@ -18,6 +18,7 @@
  *     narrow_four(v)        four vectors into one, with signed saturation, in an order of its own
  *     entries(table, v)     of each byte of v, at most 15, the table's
  *     store_narrowed        the codes of narrow_four as store_nibbles does it
+ *     of_bf16, of_fp16      LANES numbers of 16 bits from any place
  *
  * and afterwards has bsmi_quantize_blocks.
  *
@@ -43,6 +44,8 @@
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 #define INLINE BSMI_TARGET __attribute__((always_inline, unused)) static inline
+
+enum { AHEAD = 8192 };                    /* bytes: asked for while earlier ones are computed */
 
 typedef uint32_t unsigned_words __attribute__((vector_size(4 * LANES)));
 
@@ -168,13 +171,57 @@ INLINE words ue4m3_codes(const struct bsmi_block_coding *c, bool divides, words 
     return codes;
 }
 
+/* A group's numbers, and what is asked for while they are computed. */
+struct numbers {
+    const float *x;
+    const char *ahead;
+    int step;                             /* bytes of 16 numbers where they are stored */
+};
+
+INLINE void prefetch(struct numbers *n, int count)
+{
+    UNROLL for (int i = 0; i < count; i += 16) {
+        __builtin_prefetch(n->ahead);
+        n->ahead += n->step;
+    }
+}
+
+BSMI_TARGET __attribute__((noinline)) static void widen(bsm_real type, const char *from, int64_t count, float *to)
+{
+    for (int64_t i = 0; i < count; i += 16)
+        UNROLL for (int j = 0; j < 16; j += LANES) {
+            const floats v = type == BSM_REAL_BF16 ? of_bf16(from + 2 * (i + j)) : of_fp16(from + 2 * (i + j));
+            memcpy(to + i + j, &v, sizeof v);
+        }
+}
+
+/* Of some blocks of a row; numbers of 16 bits are widened into `copy`. */
+INLINE struct numbers group_numbers(const struct bsmi_block_row *row, int64_t first, int64_t count, float *copy)
+{
+    const int bytes = row->type == BSM_REAL_FP32 ? 4 : 2;
+    const char *from = (const char *)row->x + first * bytes;
+    if (row->type == BSM_REAL_FP32) return (struct numbers){ (const float *)(const void *)from, from + AHEAD, 64 };
+    widen(row->type, from, count, copy);
+    return (struct numbers){ copy, from + AHEAD, 32 };
+}
+
 /* Blocks ----------------------------------------------------------------------------------------------------------- */
+
+/* The vector in memory, from where each lane is broadcast: compilers would take it out of registers of integers. */
+#define IN_MEMORY(array, vector) \
+    do { \
+        memcpy(array, &(vector), sizeof(array)); \
+        __asm__("" : "+m"(array)); \
+    } while (0)
 
 /* How elements become codes. */
 enum method { E8M0, E8M0_TENSOR_SCALE, UE4M3 };
 
 /* A divisor of a block, as numbers. */
 struct block_divisor { float inverse, first, second; };
+
+/* Those of a group. */
+struct divisors { float inverse[LANES], first[LANES], second[LANES]; };
 
 /* unsure: where x / d is too near to a midpoint for a quotient that is about right. */
 INLINE words quick_codes(const struct bsmi_block_coding *c, enum method method, bool complement, floats x,
@@ -225,7 +272,7 @@ INLINE unsigned char *store_codes(bsm_packing packing, bytes codes, unsigned cha
  * the quotient in units of 2^-20 the upper bits count quarters; the lower 18, moved up, show how near to a whole one it
  * is.  The quotient is wrong by less than 2^-21 of itself, below 8 by less than 4 units, and two roundings add less
  * than 2: NEAR units are more than that. */
-enum { QUARTER_BITS = 18, NEAR = 8, AHEAD = 2048 /* numbers: asked for while earlier ones are computed */ };
+enum { QUARTER_BITS = 18, NEAR = 8 };
 static const int32_t nearest_quotient = 2 * NEAR << (32 - QUARTER_BITS);
 
 /* Of |x|; NEAR units larger. */
@@ -264,40 +311,60 @@ BSMI_TARGET __attribute__((noinline)) static void sure_block(const struct bsmi_b
     }
 }
 
-/* Of a group whose e2m1_codes found a quotient near a whole quarter: blocks where that is a midpoint, once more. */
-BSMI_TARGET __attribute__((noinline))
-static void sure_e2m1(const struct bsmi_block_coding *c, bool divides, const float *x, const float *inverses,
-                      const struct group_divisor *group, bsm_packing packing, unsigned char *to)
+/* Codes of e2m1 without doubt.  k: quarters, a whole number next to the quotient, which is k, less or more as the sign
+ * of a remainder says, exact as that of above_midpoint.  `below` has the code just below k, and the one above begins
+ * where the sign is larger than `last`. */
+INLINE void compared_e2m1_codes(const struct bsmi_block_coding *c, enum method method, int block, bool divides,
+                                const float *x, const struct divisors *by, int first, bool high_first,
+                                unsigned char *to)
 {
-    const words midpoints = all(1 << 1 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 20);
-    for (int b = 0; b < LANES; b++, x += 16, to += 8) {
-        words unsure = all(0);
-        UNROLL for (int j = 0; j < 16; j += LANES) {
-            const words units = quarter_units((words)load(x + j), inverses[b]);
-            const unsigned_words low = (unsigned_words)units << (32 - QUARTER_BITS);
-            const unsigned_words quarter = (unsigned_words)units >> QUARTER_BITS;
-            const words here = (words)((unsigned_words)midpoints >> (quarter & 31)) & 1 & (words)(quarter < 32);
-            unsure |= here & (words)(low <= (uint32_t)nearest_quotient);
-        }
-        const struct block_divisor exactly = { group->inverse[b], group->by.first[b], group->by.second[b] };
-        if (any(unsure)) sure_block(c, UE4M3, divides, false, x, &exactly, packing, to);
+    static const int8_t below[16] = { 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6 };
+    static const int8_t last[16] = { 127, 0, 127, -1, 127, 0, 127, -1, 127, 127, 0, 127, 127, 127, -1, 127 };
+    const floats to_quarters = every(0x1.8p21f);
+    words v[4], quarters[4], sides[4];
+    UNROLL for (int j = 0; j < 4; j++) {
+        const int b = first + j * LANES / block;
+        v[j] = (words)load(x + j * LANES);
+        const floats m = (floats)magnitude(v[j]), inverse = every(by->inverse[b]);
+        const floats sum = fused(m, inverse, to_quarters), quotient = sum - to_quarters;
+        quarters[j] = plus((words)sum, -(words)to_quarters);
+        if (method == E8M0) sides[j] = (words)(m * inverse - quotient);
+        else if (divides) sides[j] = (words)fused(m, every(c->tensor_scale), -(quotient * by->second[b]));
+        else sides[j] = (words)fused(-quotient, every(by->second[b]), fused(-quotient, every(by->first[b]), m));
     }
+    const all_bytes k = narrow_four(quarters), side = narrow_four(sides), negative = narrow_four(v) < 0;
+    const all_bytes above_five = k > 20 + (side > 0);
+    const all_bytes code = entries(below, k) - (side > entries(last, k)) - above_five;
+    store_narrowed(code | (negative & 8), high_first, to);
 }
 
-/* LANES blocks, whole. */
-INLINE void e2m1_group(const struct bsmi_block_coding *c, bool divides, const float *x,
-                       const struct group_divisor *group, bsm_packing packing, unsigned char *to)
+/* LANES blocks, whole.  Where numbers have few bits, as those that were bf16, many quotients are midpoints: after one
+ * near to them a row's groups (`compares`) are compared at once. */
+INLINE void e2m1_group(const struct bsmi_block_coding *c, enum method method, int block, bool divides,
+                       struct numbers *n, const struct group_divisor *group, bool high_first, unsigned char *to,
+                       bool *compares)
 {
-    const floats scaled = group->inverse * 0x1p20f;
-    float inverses[LANES];
+    struct divisors by;
+    floats scaled = group->inverse * 0x1p20f;
     words nearest = all(-1);
-    memcpy(inverses, &scaled, sizeof inverses);
-    UNROLL for (int b = 0; b < LANES; b += LANES / 4) {
-        UNROLL for (int i = 0; i < 4 * LANES; i += 16) __builtin_prefetch(x + b * 16 + i + AHEAD);
-        e2m1_codes(x + b * 16, inverses + b, packing == BSM_PACKING_HIGH_FIRST, to + b * 8, &nearest);
+    if (method == UE4M3 && !*compares) {
+        IN_MEMORY(by.inverse, scaled);
+        UNROLL for (int b = 0; b < LANES; b += LANES / 4) {
+            prefetch(n, 4 * LANES);
+            e2m1_codes(n->x + b * 16, by.inverse + b, high_first, to + b * 8, &nearest);
+        }
+        *compares = any((words)((unsigned_words)nearest <= (uint32_t)nearest_quotient));
+        if (!*compares) return;
     }
-    if (any((words)((unsigned_words)nearest <= (uint32_t)nearest_quotient)))
-        sure_e2m1(c, divides, x, inverses, group, packing, to);
+    IN_MEMORY(by.inverse, group->inverse);
+    if (method == UE4M3) {
+        IN_MEMORY(by.first, group->by.first);
+        IN_MEMORY(by.second, group->by.second);
+    }
+    UNROLL for (int i = 0; i < LANES * block; i += 4 * LANES) {
+        prefetch(n, 4 * LANES);
+        compared_e2m1_codes(c, method, block, divides, n->x + i, &by, i / block, high_first, to + i / 2);
+    }
 }
 
 /* Scales of LANES blocks, or of what is left of them, and what their numbers are divided by. */
@@ -323,22 +390,24 @@ INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, 
 
 /* Codes of those blocks, one after the other. */
 INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method method, int block, bool divides,
-                                  bool complement, const float *x, int blocks, const struct group_divisor *group,
-                                  bsm_packing packing, unsigned char *to)
+                                  bool complement, struct numbers *n, int blocks,
+                                  const struct group_divisor *group, bsm_packing packing, unsigned char *to,
+                                  bool *compares)
 {
     float inverse[LANES];
-    if (method == UE4M3 && blocks == LANES && c->element.bits == 4 && packing != BSM_PACKING_BYTES) {
-        e2m1_group(c, divides, x, group, packing, to);
-        return to + LANES * 8;
+    if (method != E8M0_TENSOR_SCALE && blocks == LANES && c->element.bits == 4 && packing != BSM_PACKING_BYTES) {
+        e2m1_group(c, method, block, divides, n, group, packing == BSM_PACKING_HIGH_FIRST, to, compares);
+        return to + LANES * block / 2;
     }
-    memcpy(inverse, &group->inverse, sizeof inverse);
-    for (int b = 0; b < blocks; b++, x += block) {
+    IN_MEMORY(inverse, group->inverse);
+    for (int b = 0; b < blocks; b++) {
+        const float *x = n->x + b * block;
         const float by = inverse[b];
         words unsure = all(0);
         unsigned char *const start = to;
         UNROLL for (int i = 0; i < block; i += 16) {
             words v[16 / LANES];
-            __builtin_prefetch(x + i + AHEAD);
+            prefetch(n, 16);
             UNROLL for (int j = 0; j < 16 / LANES; j++) v[j] =
                 quick_codes(c, method, complement, load(x + i + j * LANES), by, &unsure);
             to = store_codes(packing, narrow(v), to);
@@ -352,33 +421,40 @@ INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method
     return to;
 }
 
-/* A group's scales are a long chain of instructions, each of which waits for the last: they are made while the codes of
- * the group before are. */
+/* A group's scales are a long chain of instructions, each of which waits for the last: those of several groups are made
+ * at a time, which run beside one another. */
+enum { GROUPS = 4 };
+
 INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides,
                          bool complement, bool searches, const struct bsmi_block_row *row)
 {
     const struct bsmi_block_coding c = *coding;
-    const bsm_packing packing = row->packing;
-    const float *x = row->x;
-    uint8_t *scales = row->scales;
+    const int count = LANES * block;
     unsigned char *to = row->codes;
     words not_plain = all(0);
-    int64_t left = row->blocks;
-    struct group_divisor group = { .inverse = { 0 } }, next = group;
-    if (left >= LANES) group_scales(&c, method, block, divides, searches, x, LANES, scales, &group, &not_plain);
-    for (; left >= LANES; left -= LANES, x += LANES * block, scales += LANES, group = next) {
-        if (left >= 2 * LANES)
-            group_scales(&c, method, block, divides, searches, x + LANES * block, LANES, scales + LANES, &next,
+    bool compares = false;
+    float copy[GROUPS * LANES * 32];
+    struct group_divisor groups[GROUPS];
+    for (int64_t b = 0; b < row->blocks; b += GROUPS * LANES) {
+        const int blocks = (int)BSMI_MIN(row->blocks - b, GROUPS * LANES);
+        const int whole = blocks / LANES, left = blocks % LANES;
+        struct numbers n = group_numbers(row, b * block, blocks * block, copy);
+        uint8_t *const scales = row->scales + b;
+        const float *x = n.x;
+        for (int g = 0; g < whole; g++)
+            group_scales(&c, method, block, divides, searches, x + g * count, LANES, scales + g * LANES, &groups[g],
                          &not_plain);
-        to = group_codes(&c, method, block, divides, complement, x, LANES, &group, packing, to);
+        if (left > 0)
+            group_scales(&c, method, block, divides, searches, x + whole * count, left, scales + whole * LANES,
+                         &groups[whole], &not_plain);
+        for (int g = 0; g < whole; g++, n.x += count)
+            to = group_codes(&c, method, block, divides, complement, &n, LANES, &groups[g], row->packing, to,
+                             &compares);
+        if (left > 0)
+            to = group_codes(&c, method, block, divides, complement, &n, left, &groups[whole], row->packing, to,
+                             &compares);
     }
-    if (left > 0) {
-        group_scales(&c, method, block, divides, searches, x, (int)left, scales, &group, &not_plain);
-        group_codes(&c, method, block, divides, complement, x, (int)left, &group, packing, to);
-    }
-    for (int i = 0; i < LANES; i++)
-        if (not_plain[i] != 0) return false;
-    return true;
+    return !any(not_plain);
 }
 
 /* One inner loop for each method: what is constant in it is no branch. */

@@ -4,7 +4,7 @@
 #include "core/core.h"
 #include "matrix/rows.h"
 
-enum { SMALLEST_BLOCK = 16, SPAN_BLOCKS = BSMI_WALK_SPAN / SMALLEST_BLOCK, COPIED = 4 * BSMI_PIECE };
+enum { SMALLEST_BLOCK = 16, SPAN_BLOCKS = BSMI_WALK_SPAN / SMALLEST_BLOCK };
 
 /* Where the scales of a span lie: offsets of a row and of a column add up (layout.h). */
 struct scale_places {
@@ -63,21 +63,6 @@ static void quantize_left_over(const struct bsmi_block_rows *rows, const struct 
     }
 }
 
-static void quantize_run(const struct bsmi_block_rows *rows, const struct scale_places *places, int64_t span,
-                         const struct bsmi_piece *piece, const float *x)
-{
-    const struct bsmi_matrix *m = rows->destination;
-    const int64_t blocks = piece->count / m->block;
-    const bool gguf = m->packing == BSM_PACKING_GGUF;     /* whose blocks are filled from codes that lie one a byte */
-    uint8_t scales[SPAN_BLOCKS], codes[BSMI_WALK_SPAN];
-    const struct bsmi_block_row row = { x, blocks, scales, gguf ? codes : code_pointer(m, piece),
-                                        gguf ? BSM_PACKING_BYTES : m->packing };
-    const bool fast = rows->kernel->quantize(&rows->coding, &row);
-    if (gguf) bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, blocks * m->block, codes);
-    store_scales(m, places, piece, span, blocks, scales);
-    if (!fast || blocks * m->block < piece->count) quantize_left_over(rows, piece, x, blocks * m->block);
-}
-
 const float *bsmi_piece_numbers(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, float *copy)
 {
     const struct bsmi_reals *source = rows->source;
@@ -90,24 +75,61 @@ const float *bsmi_piece_numbers(const struct bsmi_block_rows *rows, const struct
     return copy;
 }
 
-/* Columns that are done of one row before the next row's turn: all where numbers lie as the kernel wants them, and few
- * of strided ones, so that columns of a transposed source stay in the cache. */
-static int64_t columns_at_once(const struct bsmi_reals *source)
+/* What a kernel reads where it lies. */
+static bool in_order(const struct bsmi_reals *source)
 {
-    if (source->column_stride != 1) return BSMI_PIECE;
-    return source->type == BSM_REAL_FP32 ? BSMI_WALK_SPAN : COPIED;
+    return source->column_stride == 1 && source->type != BSM_REAL_FP64;
 }
 
+/* The numbers of a piece of a row, a few at a time. */
+static void quantize_what_is_left(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, int64_t first)
+{
+    const int64_t end = piece->k + piece->count, whole = piece->count / rows->destination->block;
+    float copy[BSMI_PIECE];
+    for (int64_t k = piece->k + first; k < end; k += BSMI_PIECE) {
+        const struct bsmi_piece part = { piece->batch, piece->row, k, BSMI_MIN(BSMI_PIECE, end - k) };
+        const int64_t whole_here = piece->k + whole * rows->destination->block - k;
+        quantize_left_over(rows, &part, bsmi_piece_numbers(rows, &part, copy), whole_here);
+    }
+}
+
+static void quantize_run(const struct bsmi_block_rows *rows, const struct scale_places *places, int64_t span,
+                         const struct bsmi_piece *piece)
+{
+    const struct bsmi_matrix *m = rows->destination;
+    const struct bsmi_reals *source = rows->source;
+    const int64_t blocks = piece->count / m->block;
+    const bool gguf = m->packing == BSM_PACKING_GGUF;     /* whose blocks are filled from codes that lie one a byte */
+    uint8_t scales[SPAN_BLOCKS], codes[BSMI_WALK_SPAN];
+    float copy[BSMI_PIECE];
+    struct bsmi_block_row row = { BSM_REAL_FP32, copy, blocks, scales, gguf ? codes : code_pointer(m, piece),
+                                  gguf ? BSM_PACKING_BYTES : m->packing };
+    if (in_order(source)) {
+        const int64_t first = bsmi_real_index(source, piece->batch, piece->row, piece->k);
+        row.type = source->type, row.x = source->data + first * (int64_t)bsm_real_bytes((int)source->type);
+    } else {
+        bsmi_reals_row(source, piece->batch, piece->row, piece->k, piece->count, copy);
+    }
+    const bool fast = rows->kernel->quantize(&rows->coding, &row);
+    if (gguf) bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, blocks * m->block, codes);
+    store_scales(m, places, piece, span, blocks, scales);
+    if (!fast) quantize_what_is_left(rows, piece, 0);
+    else if (blocks * m->block < piece->count)
+        quantize_what_is_left(rows, piece, piece->count / BSMI_PIECE * BSMI_PIECE);
+}
+
+/* Rows go through a span one after the other where a kernel reads them, and else piece by piece together, so that
+ * columns of a transposed source stay in the cache. */
 void bsmi_quantize_area(const struct bsmi_block_rows *rows, const struct bsmi_walk_area *area)
 {
     const struct bsmi_matrix *m = rows->destination;
-    const int64_t step = columns_at_once(rows->source), span = area->k / m->block, end = area->k + area->columns;
-    float copy[COPIED];
+    const int64_t step = in_order(rows->source) ? BSMI_WALK_SPAN : BSMI_PIECE;
+    const int64_t span = area->k / m->block, end = area->k + area->columns;
     struct scale_places places;
     find_scale_places(m, span, bsmi_ceil_div(area->columns, m->block), &places);
     for (int64_t k = area->k; k < end; k += step)
         for (int64_t row = area->row; row < area->row + area->rows; row++) {
             const struct bsmi_piece piece = { area->batch, row, k, BSMI_MIN(step, end - k) };
-            quantize_run(rows, &places, span, &piece, bsmi_piece_numbers(rows, &piece, copy));
+            quantize_run(rows, &places, span, &piece);
         }
 }

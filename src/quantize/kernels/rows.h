@@ -18,7 +18,7 @@ struct bsmi_block_rows {
     struct bsmi_code_values values;       /* for counting (count.h) alone */
 };
 
-/* The numbers of a piece as floats: where they lie, or in `copy`.  At most four BSMI_PIECE at once. */
+/* The numbers of a piece as floats: where they lie, or in `copy`. */
 const float *bsmi_piece_numbers(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, float *copy);
 
 /* Quantizes an area of at most BSMI_WALK_ROWS x BSMI_WALK_SPAN.  Default floating-point mode. */

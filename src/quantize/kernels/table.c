@@ -10,10 +10,13 @@
 /* Best first; the last row serves every quantizer on every CPU. */
 const struct bsmi_quantize_kernel bsmi_quantize_kernels[] = {
 #if defined(__x86_64__)
-    { "quantize_avx512",   AVX512, bsmi_quantize_blocks_avx512, bsmi_widen_reals_avx512, bsmi_count_blocks_avx512 },
-    { "quantize_avx2",     AVX2,   bsmi_quantize_blocks_avx2,   bsmi_widen_reals_avx2,   bsmi_count_blocks_avx2 },
+    { "quantize_avx512",   AVX512, bsmi_quantize_blocks_avx512, bsmi_widen_reals_avx512, bsmi_count_blocks_avx512,
+      bsmi_largest_finite_avx512 },
+    { "quantize_avx2",     AVX2,   bsmi_quantize_blocks_avx2,   bsmi_widen_reals_avx2,   bsmi_count_blocks_avx2,
+      bsmi_largest_finite_avx2 },
 #endif
-    { "quantize_portable", 0,      NULL,                        NULL,                    NULL },
+    { "quantize_portable", 0,      NULL,                        NULL,                    NULL,
+      NULL },
 };
 const int bsmi_quantize_kernel_count = sizeof bsmi_quantize_kernels / sizeof bsmi_quantize_kernels[0];
 
@@ -81,6 +84,13 @@ static void make_coding(const struct bsmi_block_quantizer *quantizer, int block,
     };
     if (ue4m3) find_divisor(coding);
     else find_scale_steps(quantizer, coding);
+}
+
+const struct bsmi_quantize_kernel *bsmi_quantize_kernel_of(uint32_t features)
+{
+    const struct bsmi_quantize_kernel *kernel = bsmi_quantize_kernels;
+    while ((kernel->needs & features) != kernel->needs) kernel++;
+    return kernel;
 }
 
 const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features,

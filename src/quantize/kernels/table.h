@@ -34,7 +34,8 @@ struct bsmi_block_coding {
 
 /* Whole blocks that follow one another. */
 struct bsmi_block_row {
-    const float *x;
+    bsm_real type;                        /* of x: fp32, fp16 or bf16 */
+    const void *x;
     int64_t blocks;
     uint8_t *scales;                      /* one code a block */
     unsigned char *codes;                 /* as `packing` has them */
@@ -70,10 +71,15 @@ struct bsmi_quantize_kernel {
     void (*widen)(bsm_real type, const void *from, int64_t count, float *to);
     /* Adds a row's counts; returns false, and adds nothing, if some x is not finite.  NULL where quantize is. */
     bool (*count)(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
+    /* The largest finite magnitude of count numbers (fp32, fp16 or bf16), as bits of their type. */
+    uint32_t (*largest_finite)(bsm_real type, const void *numbers, int64_t count);
 };
 
 extern const struct bsmi_quantize_kernel bsmi_quantize_kernels[];
 extern const int bsmi_quantize_kernel_count;
+
+/* The first of the table that these features run. */
+const struct bsmi_quantize_kernel *bsmi_quantize_kernel_of(uint32_t features);
 
 /* The first of the table that these features run, and that serves the quantizer and the destination: rounding to
  * nearest, a recipe that kernels compute, without clamps or a preset, and a tensor scale of 2^-96 to 2^96, in any
@@ -94,9 +100,11 @@ static inline bool bsmi_block_takes_fast_path(const struct bsmi_block_coding *co
 bool bsmi_quantize_blocks_avx2(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
 void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float *to);
 bool bsmi_count_blocks_avx2(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
+uint32_t bsmi_largest_finite_avx2(bsm_real type, const void *numbers, int64_t count);
 bool bsmi_quantize_blocks_avx512(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
 void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to);
 bool bsmi_count_blocks_avx512(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
+uint32_t bsmi_largest_finite_avx512(bsm_real type, const void *numbers, int64_t count);
 #endif
 
 #endif

@@ -115,15 +115,16 @@ static void clear_behind(struct tile *sums)
     }
 }
 
-/* Even and odd k are chains of their own, which begin at +0; their sum is added. */
-static float dot_of_pairs(const uint16_t *a, const struct tile *b, int column, float sum)
+/* A row of sums.  Even and odd k are chains of their own, which begin at +0; their sum is added. */
+static void add_dots_of_pairs(float *sums, int columns, const uint16_t *a, const struct tile *b)
 {
-    float even = 0, odd = 0;
-    for (int pair = 0; pair < b->rows; pair++) {
-        even = flushing_fma(fp32_of_bf16(a[2 * pair]), fp32_of_bf16(b->bf16[pair][2 * column]), even);
-        odd = flushing_fma(fp32_of_bf16(a[2 * pair + 1]), fp32_of_bf16(b->bf16[pair][2 * column + 1]), odd);
-    }
-    return flushing_add(sum, flushing_add(even, odd));
+    float even[ROW_BYTES / 4] = { 0 }, odd[ROW_BYTES / 4] = { 0 };
+    for (int pair = 0; pair < b->rows; pair++)
+        for (int i = 0; i < columns; i++) {
+            even[i] = flushing_fma(fp32_of_bf16(a[2 * pair]), fp32_of_bf16(b->bf16[pair][2 * i]), even[i]);
+            odd[i] = flushing_fma(fp32_of_bf16(a[2 * pair + 1]), fp32_of_bf16(b->bf16[pair][2 * i + 1]), odd[i]);
+        }
+    for (int i = 0; i < columns; i++) sums[i] = flushing_add(sums[i], flushing_add(even[i], odd[i]));
 }
 
 void emulated_tdpbf16ps(int sums_number, int a_number, int b_number)
@@ -131,9 +132,7 @@ void emulated_tdpbf16ps(int sums_number, int a_number, int b_number)
     struct tile *sums = get_tile(sums_number, "tdpbf16ps");
     const struct tile *a = get_tile(a_number, "tdpbf16ps"), *b = get_tile(b_number, "tdpbf16ps");
     check_shapes(sums, a, b, "tdpbf16ps");
-    for (int row = 0; row < sums->rows; row++)
-        for (int column = 0; column < sums->bytes / 4; column++)
-            sums->fp32[row][column] = dot_of_pairs(a->bf16[row], b, column, sums->fp32[row][column]);
+    for (int row = 0; row < sums->rows; row++) add_dots_of_pairs(sums->fp32[row], sums->bytes / 4, a->bf16[row], b);
     clear_behind(sums);
 }
 

@@ -11,6 +11,8 @@ bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
 bool contexts_open(struct test *t, struct contexts *c)
 {
     const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
+    const uint32_t units = BSM_CPU_AMX | BSM_CPU_AVX512_BF16 | BSM_CPU_BF16;
+    const bsm_context_options of_cpu = { .struct_size = sizeof of_cpu, .cpu_mask = BSM_CPU_ALL & ~units };
     int count;
     c->gpu = c->cpu = NULL;
     if (bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0') {
@@ -22,7 +24,7 @@ bool contexts_open(struct test *t, struct contexts *c)
         return false;
     }
     if (holds_kernels == NULL) (void)bsm_context_create(&options, &holds_kernels);
-    if (bsm_context_create(&options, &c->gpu) != BSM_OK || bsm_context_create(NULL, &c->cpu) != BSM_OK) {
+    if (bsm_context_create(&options, &c->gpu) != BSM_OK || bsm_context_create(&of_cpu, &c->cpu) != BSM_OK) {
         FAIL(t, "no context: %s", bsm_last_error());
         return false;
     }

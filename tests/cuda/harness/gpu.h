@@ -7,8 +7,8 @@
 #include "cpu/naive.h"
 #include "test.h"
 
-/* Contexts of a GPU and of the CPU.  Without a GPU (and without BLOCKSCALE_LIBCUDA) false, and the test is marked as
- * skipped. */
+/* Contexts of a GPU and of the CPU, which judges: it has no matrix unit, so that its sums have the portable order on
+ * every machine.  Without a GPU (and without BLOCKSCALE_LIBCUDA) false, and the test is marked as skipped. */
 struct contexts { bsm_context *gpu, *cpu; };
 bool contexts_open(struct test *t, struct contexts *contexts);
 void contexts_close(struct contexts *contexts);

@@ -244,7 +244,8 @@ static void set_unit_limit(struct verify_problem *problem, bsm_format a, bsm_for
 {
     const int64_t k = problem->what->k, terms = tensor_terms(a) * tensor_terms(b);
     const int64_t slices = (k + 31) / 32 * terms, pairs = (k + 1) / 2 * terms;
-    const int64_t of_amx = 16 + slices, of_arm = 1 + 2 * pairs;      /* AVX512_BF16's and the portable order's are less */
+    /* Those of AVX512_BF16 and of the portable order are less. */
+    const int64_t of_amx = 16 + slices, of_arm = 1 + 2 * pairs;
     const bool as_it_is = a == BSM_FORMAT_BF16 || b == BSM_FORMAT_BF16;
     problem->flushed = as_it_is ? (double)terms * least_normal : 0;
     problem->unit.roundings = of_amx > of_arm ? of_amx : of_arm;
