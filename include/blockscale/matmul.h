@@ -92,8 +92,8 @@ typedef enum bsm_order {
  *   BSM_CPU_AVX512_BF16   AVX512_BF16's, for pairs that the portable order sums in fp32 chains, without fp32 and fp16
  *   BSM_CPU_BF16          Arm's, for the same pairs
  * and the portable order for all else.  Units multiply rows of bf16: a number, scaled, times a power of two for its
- * row; fp16 is two such numbers, cut off and the rest (or two halves).  Slices of 32 columns ascend, the last one filled
- * up with zeros; of a slice each term of A takes a step with each term of B:
+ * row; fp16 is two such numbers, cut off and the rest (or two halves).  Slices of 32 columns ascend, the last one is
+ * filled up with zeros; of a slice each term of A takes a step with each term of B:
  *   AMX           even k from +0 by fused multiply-adds, ascending, odd k likewise; S = S + (even + odd)
  *   AVX512_BF16   pairs of k ascending: S = fma of the second product of the pair, then of the first
  *   Arm           pairs of k ascending: S = S + (first product + second), all rounded to odd

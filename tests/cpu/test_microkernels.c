@@ -335,9 +335,22 @@ static void large_tiles(struct test *t)
         }
 }
 
+/* Kernels for few rows by tiles pack a MiB of A at a time: of 64 rows 8,192 k, of fp16 4,096. */
+static void long_sums(struct test *t)
+{
+    static const struct { bsm_format a, b; int64_t k; } pairs[] = { { BSM_FORMAT_FP16, BSM_MXFP4, 4096 + 33 },
+                                                                    { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 8192 + 70 } };
+    for (int i = 0; i < 2; i++) {
+        struct tile_case c = { .a_format = (int)pairs[i].a, .b_format = (int)pairs[i].b, .rows = 34, .columns = 19,
+                               .k = pairs[i].k, .scratch_rows = 64, .scratch_columns = 32 };
+        check_case(t, &c);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_pair),     TEST(edges),          TEST(every_small_height),
-                                              TEST(extreme_scales), TEST(factors_folded), TEST(large_tiles) };
+                                              TEST(extreme_scales), TEST(factors_folded), TEST(large_tiles),
+                                              TEST(long_sums) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -26,29 +26,34 @@ import bugs as planted_bugs                            # noqa: E402
 import relink                                          # noqa: E402
 
 PROBLEMS, SECONDS = 20000, 3600
+EMULATED = "emulated"                                  # the CPU, with emulated matrix units
 FOUND = re.compile(r"^FAILED problem (\d+) of seed \d+ on \S+: (.*)", re.M)
 
 
 class Build:
-    """The build's objects of the library, what each depends on, and the command that links them."""
+    """The build's objects of a library, what each depends on, and the command that links them.  emulated: the library
+    whose matrix units are emulated."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, emulated):
         self.folder = os.path.abspath(folder)
-        self.compiles = {}
+        self.place = os.path.join(self.folder, *(("tests", "cpu", "units") if emulated else ()))
+        name = "blockscale_emulated" if emulated else "blockscale"
+        with open(os.path.join(self.place, "CMakeFiles", name + ".dir", "link.txt"), encoding="utf-8") as file:
+            self.link = shlex.split(file.read().splitlines()[0])
+        linked = {os.path.normpath(os.path.join(self.place, word)): word for word in self.link if word.endswith(".o")}
+        self.compiles = {}                             # by the word of the link command
         with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
             for entry in json.load(file):
                 words = shlex.split(entry["command"])
-                made = words[words.index("-o") + 1]
-                if made.startswith("CMakeFiles/blockscale_objects.dir/"):
-                    self.compiles[made] = (words, entry["directory"])
-        with open(os.path.join(folder, "CMakeFiles", "blockscale.dir", "link.txt"), encoding="utf-8") as file:
-            self.link = shlex.split(file.read().splitlines()[0])
+                made = os.path.normpath(os.path.join(entry["directory"], words[words.index("-o") + 1]))
+                if made in linked and "_objects.dir/" in made:
+                    self.compiles[linked[made]] = (words, entry["directory"])
 
     def dependents(self, file):
         """Objects that depend on a source."""
         path, found = os.path.join(SOURCE, file), []
         for made in self.compiles:
-            with open(os.path.join(self.folder, made + ".d"), encoding="utf-8") as lines:
+            with open(os.path.join(self.place, made + ".d"), encoding="utf-8") as lines:
                 if path in lines.read().split():
                     found.append(made)
         return found
@@ -78,7 +83,7 @@ class Build:
             raise SystemExit("%s: nothing depends on %s" % (bug["bug"], bug["file"]))
         words = [replaced.get(word, word) for word in self.link]
         words[words.index("-o") + 1] = os.path.join(folder, "libblockscale.so")
-        subprocess.run(words, cwd=self.folder, check=True)
+        subprocess.run(words, cwd=self.place, check=True)
         shutil.copy(os.path.join(self.folder, "lib", "libcudasim.so"), folder)
         return os.path.join(folder, "libblockscale.so")
 
@@ -100,7 +105,8 @@ class Build:
 
 def search(library, target, seed):
     """(number of problems needed, what the failure said), or (None, the last line)."""
-    command = [sys.executable, os.path.join(HERE, "search.py"), library, "--target", target, "--seed", str(seed),
+    command = [sys.executable, os.path.join(HERE, "search.py"), library, "--target",
+               "cpu" if target == EMULATED else target, "--seed", str(seed),
                "--problems", str(PROBLEMS), "--seconds", str(SECONDS), "--failures", "1", "--shrink", "0"]
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
     match = FOUND.search(out)
@@ -135,12 +141,13 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--record", help="file that gets the table")
     options = parser.parse_args()
-    build = Build(options.build)
+    builds = {emulated: Build(options.build, emulated) for emulated in (False, True)}
     chosen = [bug for bug in planted_bugs.read(os.path.join(HERE, "search.bugs"))
               if re.search(options.only, bug["bug"])]
     found = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for bug, result in zip(chosen, pool.map(lambda bug: try_bug(build, bug, options.seed), chosen)):
+        for bug, result in zip(chosen, pool.map(lambda bug: try_bug(builds[bug["of"][0] == EMULATED], bug,
+                                                                       options.seed), chosen)):
             found.append((bug, result))
             print("%s (%s, seed %d): %s" % (bug["bug"], bug["of"][0], options.seed,
                                             "problem %d: %s" % result if result[0] else
