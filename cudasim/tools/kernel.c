@@ -33,6 +33,9 @@ const struct option kernel_options[] = {
       "races=off, uninitialised=off: that check is not made; tensor-fences=always: asked of all modules; "
       "read-fences=never",
       OPTION_LIST, AT(checks) },
+    { "--reports", "stop|continue",
+      "every rule of docs/rules.md at that level; some stop and some go on unless given", OPTION_TEXT, AT(reports) },
+    { "--rules", "NAME:LEVEL,...", "levels of single rules: stop, report (and go on), off", OPTION_TEXT, AT(rules) },
     { "--tensor-core", "NAME", "model, as published models of the tensor cores say, or fp32; model unless given",
       OPTION_TEXT, AT(tensor_core) },
     { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, AT(threads), .low = 1, .high = 64 },
@@ -195,6 +198,22 @@ static int read_arguments(struct kernel *k)
 
 /* ---- options ---- */
 
+static int read_rules(const struct kernel_settings *s, uint8_t level[RULE_COUNT])
+{
+    if (s->stops) rules_all(level, RULE_STOP);
+    if (s->reports != NULL && strcmp(s->reports, "stop") == 0) rules_all(level, RULE_STOP);
+    else if (s->reports != NULL && strcmp(s->reports, "continue") == 0) rules_all(level, RULE_REPORT);
+    else if (s->reports != NULL) return bad_input("--reports %s: must be stop or continue", s->reports);
+    const char *wrong;
+    int length;
+    if (s->rules == NULL || rules_read(level, s->rules, &wrong, &length)) return EXIT_DONE;
+    fprintf(stderr, "cudasim: --rules: \"%.*s\" is no NAME:LEVEL, LEVEL being stop, report or off, NAME one of", length,
+            wrong);
+    for (int i = 0; i < RULE_COUNT; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", rule_name((enum rule)i));
+    fputc('\n', stderr);
+    return EXIT_BAD_INPUT;
+}
+
 static int read_options(struct kernel *k)
 {
     const struct kernel_settings *s = k->settings;
@@ -219,7 +238,7 @@ static int read_options(struct kernel *k)
     else if (strcmp(s->schedule, "earliest") == 0) k->options.schedule = SCHEDULE_EARLIEST;
     else if (strcmp(s->schedule, "latest") == 0) k->options.schedule = SCHEDULE_LATEST;
     else return bad_input("--schedule %s: must be random, earliest or latest", s->schedule);
-    return EXIT_DONE;
+    return read_rules(s, k->options.rule);
 }
 
 int kernel_open(struct kernel *k, const struct kernel_settings *settings)
@@ -303,6 +322,7 @@ int kernel_start(struct kernel *k)
 {
     machine_open(&k->machine, k->device, &k->options);
     k->machine.print = print;
+    k->machine.rule_book = &k->rule_book;
     k->parameters = calloc(1, k->function->parameter_bytes + 16);
     if (k->parameters == NULL || !image_open(&k->image, &k->machine, k->module))
         return bad_input("no memory for the module");

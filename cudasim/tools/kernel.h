@@ -7,7 +7,8 @@
 #include "tools/command.h"
 
 struct kernel_settings {
-    const char *file, *entry, *device, *schedule, *tensor_core;
+    const char *file, *entry, *device, *schedule, *tensor_core, *reports, *rules;
+    bool stops; /* every rule stops unless asked for otherwise */
     struct extent grid, block, cluster;
     struct text_list memory, arguments, checks;
     uint64_t shared, seed, schedules, threads, sms, steps;
@@ -58,6 +59,7 @@ struct kernel {
     struct argument argument[2 * LIST_MOST]; /* those of --memory, then the kernel's own */
     uint32_t memories, arguments;            /* arguments: all of them */
     struct machine_options options;
+    struct rule_book rule_book; /* what was reported and went on, over all runs */
     /* between kernel_start and kernel_end */
     struct machine machine;
     struct image image;

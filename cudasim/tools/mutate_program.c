@@ -34,6 +34,7 @@ static void become(const struct mutate_settings *s, char **arguments, const char
     snprintf(number, sizeof number, "%llu", (unsigned long long)s->kernel.schedules);
     setenv("CUDASIM_SCHEDULES", number, 1);
     unsetenv("CUDASIM_QUIET");
+    setenv("CUDASIM_REPORTS", "stop", 0);
     if (mutation == NULL) unsetenv("CUDASIM_MUTATE");
     else setenv("CUDASIM_MUTATE", mutation, 1);
     dup2(output, STDOUT_FILENO);

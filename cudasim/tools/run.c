@@ -56,20 +56,28 @@ static int open_profile(const struct run_settings *s, struct watch *watch)
     return watch->profile != NULL ? EXIT_DONE : bad_input("no memory for the profile");
 }
 
+static void tell(const char *text)
+{
+    fflush(stdout);
+    fputs(text, stderr);
+}
+
 static int launch(struct kernel *k, struct watch *watch)
 {
     static struct report report;
+    static char line[1024];
+    k->rule_book.tell = tell;
     int status = kernel_start(k);
     if (status == EXIT_DONE) {
         if (watch->trace != NULL || watch->profile != NULL) k->machine.watch = watch;
         if (machine_run(&k->machine, &k->launch, &report)) {
             status = kernel_write_outputs(k);
         } else {
-            fflush(stdout);
-            fputs(report.text, stderr);
+            tell(report.text);
             status = EXIT_REPORT;
         }
     }
+    if (rule_book_line(&k->rule_book, line, sizeof line)) fprintf(stderr, "cudasim: reported and went on: %s\n", line);
     kernel_end(k);
     return status;
 }

@@ -39,6 +39,7 @@ def environment(library, target):
     if target.startswith("cudasim:"):
         simulator = os.path.join(os.path.dirname(os.path.abspath(library)), "libcudasim.so")
         env.update(BLOCKSCALE_LIBCUDA=simulator, CUDASIM_DEVICE="sm_" + target.split(":")[1], CUDASIM_QUIET="1")
+        env.setdefault("CUDASIM_REPORTS", "stop")
         env.setdefault("CUDASIM_THREADS", "1")
         env.setdefault("CUDASIM_SMS", "4")
     return env

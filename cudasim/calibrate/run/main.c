@@ -121,6 +121,7 @@ int main(int argc, char **argv)
         return 2;
     }
     setenv("CUDASIM_THREADS", "1", 0);    /* the processes share the processors */
+    setenv("CUDASIM_REPORTS", "stop", 0);
     struct calibration c = { .count = 0 };
     calibration_collect(&c, a.only);
     const int status = a.compare ? compare(&c, argv + optind, a.keep) : a.list ? list(&c)

@@ -33,6 +33,7 @@ struct CUctx_st *context_open(bool primary)
     if (context == NULL) return NULL;
     machine_open(&context->machine, driver.device, &driver.options);
     context->machine.print = print;
+    context->machine.rule_book = &driver.rule_book;
     context->machine.watch = driver_watch();
     context->primary = primary;
     context->id = ++driver.context_ids;

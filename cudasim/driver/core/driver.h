@@ -79,6 +79,7 @@ struct driver {
     bool initialised;
     const struct device_limits *device;
     struct machine_options options;
+    struct rule_book rule_book;           /* of all contexts */
     struct CUctx_st *contexts;            /* all that live */
     struct CUctx_st *primary;
     int primary_users;

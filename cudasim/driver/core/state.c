@@ -121,6 +121,32 @@ static bool read_environment(struct machine_options *options)
     return ok;
 }
 
+static void tell(const char *text) { driver_say("%s", text); }
+
+/* CUDASIM_REPORTS: all rules at one level; then CUDASIM_RULES: some at others. */
+static bool read_rules(uint8_t level[RULE_COUNT])
+{
+    static const struct setting words[] = { { "stop", RULE_STOP }, { "continue", RULE_REPORT } };
+    int all = -1, length;
+    const char *text = getenv("CUDASIM_RULES"), *wrong;
+    if (!choice("CUDASIM_REPORTS", words, 2, &all)) return false;
+    if (all >= 0) rules_all(level, (enum rule_level)all);
+    if (text == NULL || rules_read(level, text, &wrong, &length)) return true;
+    driver_say("cudasim: CUDASIM_RULES: \"%.*s\" is no NAME:LEVEL, LEVEL being stop, report or off, NAME one of", length,
+               wrong);
+    for (int i = 0; i < RULE_COUNT; i++) driver_say("%s %s", i == 0 ? "" : ",", rule_name((enum rule)i));
+    driver_say("\n");
+    return false;
+}
+
+/* When the program ends: how much was reported and went on. */
+__attribute__((destructor)) static void tell_rules(void)
+{
+    static char line[1024];
+    if (rule_book_line(&driver.rule_book, line, sizeof line))
+        driver_say("cudasim: reported and went on: %s\n", line);
+}
+
 static CUresult initialise(void)
 {
     const char *name = getenv("CUDASIM_DEVICE");
@@ -130,8 +156,9 @@ static CUresult initialise(void)
         return CUDA_ERROR_NO_DEVICE;
     }
     struct machine_options options = machine_default_options();
-    if (!read_environment(&options)) return CUDA_ERROR_INVALID_VALUE;
+    if (!read_environment(&options) || !read_rules(options.rule)) return CUDA_ERROR_INVALID_VALUE;
     driver.options = options;
+    driver.rule_book.tell = tell;
     driver.initialised = true;
     return CUDA_SUCCESS;
 }

@@ -51,7 +51,7 @@ static trap check_changes(struct warp *w, const struct insn *in, uint32_t lane, 
     const trap t = async_reads_global(token, address, TENSOR_MAP_BYTES);
     async_end(token);
     if (t != TRAP_NONE || tma_map_is_acquired(w, address, map)) return t;
-    return warp_fault(w, in, lane, REPORT_PROXY,
+    return warp_breaks(w, in, lane, RULE_TENSORMAP_FENCE,
                       "reads the tensor map at 0x%llx, which this kernel has changed; "
                       "no fence.proxy.tensormap::generic.acquire of this CTA lies between",
                       (unsigned long long)address);

@@ -140,7 +140,7 @@ trap tma_cta_ends(struct cta *cta)
         const struct bulk_state *s = state_of(&cta->warp[i]);
         for (uint32_t l = 0; s != NULL && l < LANES; l++)
             if (s->stored[l] > s->waited[true][l] && s->stored[l] > s->waited[false][l])
-                return warp_fault(&cta->warp[i], s->store[l], l, REPORT_ASYNC,
+                return warp_breaks(&cta->warp[i], s->store[l], l, RULE_ENDED_CTA_READ,
                                   "reads shared memory of CTA rank %u, all of whose threads have exited without "
                                   "waiting for it",
                                   cta->rank);

@@ -121,7 +121,7 @@ trap mbarrier_access(struct warp *w, const struct insn *in, uint32_t lane, struc
     struct mbarrier *b;
     const trap t = use(w, in, lane, cta, offset, &b);
     if (t != TRAP_NONE || cta == w->cta || b->fenced || cta->cluster->clocks == NULL) return t;
-    return warp_fault(w, in, lane, REPORT_PROXY,
+    return warp_breaks(w, in, lane, RULE_MBARRIER_INIT_FENCE,
                       "lets the async proxy signal the mbarrier at shared address 0x%x of CTA rank %u, whose "
                       "mbarrier.init at PTX line %u no fence.mbarrier_init and no fence.proxy.async of the same thread "
                       "follows",

@@ -170,9 +170,12 @@ static void exchange_row(const struct tma_operation *o, const struct tma_row *ro
 
 /* ---- steps ---- */
 
+/* A CTA's end tells of what still reads its shared memory (tma_cta_ends), which is there until its cluster ends. */
 static trap is_alive(const struct tma_operation *o, const struct cta *cta, const char *verb)
 {
-    if (cta->live_threads != 0) return TRAP_NONE;
+    const bool reads = *verb == 'r';
+    if (cta->live_threads != 0 || (reads && rule_level(o->agent.warp, RULE_ENDED_CTA_READ) != RULE_STOP))
+        return TRAP_NONE;
     return warp_fault(o->agent.warp, o->agent.in, o->agent.lane, REPORT_ASYNC,
                       "%s shared memory of CTA rank %u, all of whose threads have exited without waiting for it", verb,
                       cta->rank);

@@ -49,6 +49,7 @@ struct async_token {
     uint32_t lane, actor, clock;
     enum proxy proxy;
     bool sees_copies;                     /* of cp.async, without a proxy fence */
+    uint32_t broken;                      /* rules that it has broken, which went on */
     uint32_t actors;
     knowledge *known;                     /* NULL where races are not watched */
 };

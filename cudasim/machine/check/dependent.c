@@ -85,7 +85,7 @@ void dependent_wait(struct warp *w, uint32_t lanes)
 static trap report(struct warp *w, const struct insn *in, uint32_t lane, const struct grid_in_flight *g,
                    uint64_t address, bool writes, bool written)
 {
-    return warp_fault(w, in, lane, REPORT_RACE,
+    return warp_breaks(w, in, lane, RULE_DEPENDENT_GRID,
                       "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream "
                       "and perhaps still running: no griddepcontrol.wait of this thread, of one that it is ordered "
                       "behind, or of a grid between orders the two (PTX ISA, 9.7.13.13 griddepcontrol)",

@@ -30,6 +30,7 @@ struct accessor {
     bool same;                            /* writes the bytes that are there: no matter which of two such writers is the
                                              later
                                              one */
+    uint32_t *broken;                     /* a bit for each rule that was broken and went on: counted once an access */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
     uint32_t turn;                        /* which reader is forgotten next */
 };
@@ -54,6 +55,14 @@ static bool needs_fence(const struct accessor *a, const struct mark *m)
 
 /* ---- the sentences ---- */
 
+/* Whether this access has broken the rule before, which went on. */
+static bool broke_before(const struct accessor *a, enum rule rule)
+{
+    const bool before = (*a->broken >> rule & 1) != 0;
+    *a->broken |= 1u << rule;
+    return before;
+}
+
 static void describe(char *text, size_t size, const struct accessor *a, const struct mark *m)
 {
     const struct cluster *c = a->warp->cta->cluster;
@@ -76,13 +85,14 @@ static trap report_race(const struct accessor *a, const struct mark *m, uint64_t
     static const char *const earlier[] = { "written", "written", "read" };
     const bool other_async = m->actor >= a->warp->cta->cluster->clocks->threads;
     char who[160];
+    if (broke_before(a, other_async ? RULE_OPERATION_WAIT : RULE_RACE)) return TRAP_NONE;
     describe(who, sizeof who, a, m);
     if (other_async)
-        return warp_fault(a->warp, a->in, a->lane, REPORT_ASYNC,
+        return warp_breaks(a->warp, a->in, a->lane, RULE_OPERATION_WAIT,
                           "%s the byte at %s address 0x%llx, which is %s by %s; this thread does not know that it has "
                           "completed: it has not waited for it, nor for anybody who has",
                           verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
-    return warp_fault(a->warp, a->in, a->lane, REPORT_RACE,
+    return warp_breaks(a->warp, a->in, a->lane, RULE_RACE,
                       "%s the byte at %s address 0x%llx, which was %s by %s; no barrier or other synchronisation "
                       "orders the two",
                       verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
@@ -91,8 +101,10 @@ static trap report_race(const struct accessor *a, const struct mark *m, uint64_t
 static trap report_proxy(const struct accessor *a, const struct mark *m, uint64_t address, enum conflict conflict)
 {
     char who[160];
+    const enum rule rule = conflict == WRITE_AFTER_READ ? RULE_READ_PROXY_FENCE : RULE_WRITE_PROXY_FENCE;
+    if (broke_before(a, rule)) return TRAP_NONE;
     describe(who, sizeof who, a, m);
-    return warp_fault(a->warp, a->in, a->lane, REPORT_PROXY,
+    return warp_breaks(a->warp, a->in, a->lane, rule,
                       "%s through the async proxy the byte at %s address 0x%llx, which was %s through the generic "
                       "proxy by %s; no fence.proxy.async lies between",
                       conflict == READ_AFTER_WRITE ? "reads" : "overwrites", space_of(address),
@@ -144,8 +156,10 @@ static trap check_readers(const struct accessor *a, const struct granule *g, uin
         if (m->clock == 0 || (m->mask & mask) == 0 || agree(m, &a->mark)) continue;
         const uint32_t byte = address + first_byte(m->mask & mask);
         const bool fenced = a->fence_orders && !m->async && a->known[a->actors + m->actor] >= m->clock;
-        if (!is_ordered(a, m) && !fenced) return report_race(a, m, byte, WRITE_AFTER_READ);
-        if (a->fenced_reads && needs_fence(a, m)) return report_proxy(a, m, byte, WRITE_AFTER_READ);
+        trap t = TRAP_NONE;
+        if (!is_ordered(a, m) && !fenced) t = report_race(a, m, byte, WRITE_AFTER_READ);
+        else if (a->fenced_reads && needs_fence(a, m)) t = report_proxy(a, m, byte, WRITE_AFTER_READ);
+        if (t != TRAP_NONE) return t;
     }
     return TRAP_NONE;
 }
@@ -296,12 +310,13 @@ static bool stores_the_same(const struct access *access, uint32_t lane)
     return access->stored != NULL && memcmp(access->host[lane], &access->stored[lane], access->bytes) == 0;
 }
 
-static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint32_t lane, const struct access *access)
+static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint32_t lane, const struct access *access,
+                                     uint32_t *broken)
 {
     const struct cluster_clocks *c = w->cta->cluster->clocks;
     return (struct accessor){
         .warp = w, .in = in, .lane = lane, .known = known_to(w, lane), .same = stores_the_same(access, lane),
-        .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now,
+        .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now, .broken = broken,
         .mark = { .clock = w->clocks->clock[lane], .actor = actor_of(w, lane) & 0xfffff, .strong = access->strong,
                   .pc = (uint32_t)(in - w->cta->cluster->grid->code) },
     };
@@ -310,16 +325,17 @@ static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint
 /* All lanes are looked at before any is remembered: lanes of one instruction do not race with each other. */
 trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *access)
 {
+    uint32_t broken = 0;
     FOR_LANES(l, lanes) {
         if (access->owner[l] == NULL) continue;
-        struct accessor a = lane_accessor(w, in, l, access);
+        struct accessor a = lane_accessor(w, in, l, access, &broken);
         const trap t =
             visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? CHECK_WRITE : CHECK_READ);
         if (t != TRAP_NONE) return t;
     }
     FOR_LANES(l, lanes) {
         if (access->owner[l] == NULL) continue;
-        struct accessor a = lane_accessor(w, in, l, access);
+        struct accessor a = lane_accessor(w, in, l, access, &broken);
         visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? REMEMBER_WRITE : REMEMBER_READ);
     }
     return TRAP_NONE;
@@ -330,14 +346,15 @@ trap race_check_global(struct warp *w, const struct insn *in, const struct acces
     const trap before = dependent_lanes(w, in, access);
     if (before != TRAP_NONE) return before;
     if (!access->writes && w->cta->cluster->clocks->pages == 0) return TRAP_NONE;
+    uint32_t broken = 0;
     FOR_LANES(l, access->global) {
-        struct accessor a = lane_accessor(w, in, l, access);
+        struct accessor a = lane_accessor(w, in, l, access, &broken);
         const trap t = visit_global(&a, access->address[l], access->bytes, access->writes ? CHECK_WRITE : CHECK_READ);
         if (t != TRAP_NONE) return t;
     }
     if (!access->writes) return TRAP_NONE;
     FOR_LANES(l, access->global) {
-        struct accessor a = lane_accessor(w, in, l, access);
+        struct accessor a = lane_accessor(w, in, l, access, &broken);
         visit_global(&a, access->address[l], access->bytes, REMEMBER_WRITE);
     }
     return TRAP_NONE;
@@ -345,11 +362,12 @@ trap race_check_global(struct warp *w, const struct insn *in, const struct acces
 
 /* ---- operations ---- */
 
-static struct accessor token_accessor(const struct async_token *token, bool adds)
+static struct accessor token_accessor(struct async_token *token, bool adds)
 {
     return (struct accessor){
         .warp = token->warp, .in = token->in, .lane = token->lane, .known = token->known, .actors = token->actors,
         .fenced = token->proxy == PROXY_ASYNC, .sees_copies = token->sees_copies,
+        .broken = &token->broken,
         .mark = { .clock = token->clock, .actor = token->actor & 0xfffff, .async = token->proxy == PROXY_ASYNC,
                   .adds = adds,
                   .pc = (uint32_t)(token->in - token->warp->cta->cluster->grid->code) },

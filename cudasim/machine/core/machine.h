@@ -260,6 +260,7 @@ struct machine {
     atomic_flag wide_lock;                /* of 16-byte atomics */
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
     void *print_user;
+    struct rule_book *rule_book;          /* of what is reported and goes on; NULL: it is not kept */
     struct watch *watch;                  /* trace and profile (watch.h); NULL: none */
     uint64_t steps;                       /* of the longest cluster of the last launch, under any of its schedules */
 };

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rules.h"
+
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
 
 /* Whether two fences are demanded of modules that use them, or of all (what the manual says; compilers' kernels that
@@ -28,6 +30,7 @@ struct machine_options {
     uint32_t sms;
     uint64_t step_limit;                  /* of a cluster; 0: none */
     bool check_uninitialised, check_races;
+    uint8_t rule[RULE_COUNT];             /* enum rule_level; all off where races are not watched */
     enum tensor_fences tensor_fences;
     enum read_fences read_fences;
     enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of mma/tensor_core.h */

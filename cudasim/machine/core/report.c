@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const code_names[REPORT_CODE_COUNT] = {
@@ -76,30 +77,82 @@ bool report_begin(struct grid *grid)
     return !was;
 }
 
-trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...)
+/* rule: RULE_COUNT where it is none. */
+__attribute__((format(printf, 7, 0)))
+static void fill(struct report *r, const struct warp *w, const struct insn *in, uint32_t lane, enum report_code code,
+                 enum rule rule, const char *format, va_list arguments)
 {
-    struct grid *grid = w->cta->cluster->grid;
-    if (!report_begin(grid)) {
-        atomic_store(&grid->stop, true);
-        return TRAP_FAULT;
-    }
-    struct report *r = &grid->report;
+    const struct grid *grid = w->cta->cluster->grid;
+    char file[REPORT_NAME_BYTES];
     *r = (struct report){ .code = code, .kernel = grid->function->name, .warp = w->index, .lane = lane,
                           .ptx_line = in->line,
                           .pc = (uint32_t)(in - grid->code), .section = in->row->section };
     memcpy(r->cta, w->cta->id, sizeof r->cta);
     fill_source(r, grid->module, in);
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(r->sentence, sizeof r->sentence, format, arguments);
-    va_end(arguments);
     struct report_text t = { r->text, sizeof r->text };
     report_add(&t, "cudasim: %s\n  what     %s\n", report_code_name(code), r->sentence);
     add_place(&t, r);
     add_line(&t, grid->module, r->ptx_line);
-    char file[REPORT_NAME_BYTES];
     if (r->source_file != NULL) report_add(&t, "  source   %s:%u\n", report_name(r->source_file, file), r->source_line);
     report_add(&t, "  manual   PTX ISA, %s\n", r->section);
+    if (rule != RULE_COUNT) report_add(&t, "  rule     %s\n", rule_name(rule));
+}
+
+__attribute__((format(printf, 6, 0)))
+static trap stop(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, enum rule rule,
+                 const char *format, va_list arguments)
+{
+    struct grid *grid = w->cta->cluster->grid;
+    if (report_begin(grid)) fill(&grid->report, w, in, lane, code, rule, format, arguments);
     atomic_store(&grid->stop, true);
     return TRAP_FAULT;
+}
+
+trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const trap t = stop(w, in, lane, code, RULE_COUNT, format, arguments);
+    va_end(arguments);
+    return t;
+}
+
+/* Reported, and goes on: told once for each line of a kernel, counted always. */
+__attribute__((format(printf, 6, 0)))
+static void tell(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, enum rule rule,
+                 const char *format, va_list arguments)
+{
+    const struct grid *grid = w->cta->cluster->grid;
+    struct rule_book *book = grid->machine->rule_book;
+    if (book == NULL || !rule_book_enter(book, rule, grid->function->name, in->line) || book->tell == NULL) return;
+    struct report *r = malloc(sizeof *r);
+    if (r == NULL) return;
+    fill(r, w, in, lane, code, rule, format, arguments);
+    book->tell(r->text);
+    free(r);
+}
+
+/* Where races are not watched, no rule is. */
+enum rule_level rule_level(const struct warp *w, enum rule rule)
+{
+    const struct machine_options *options = &w->cta->cluster->grid->machine->options;
+    return options->check_races ? (enum rule_level)options->rule[rule] : RULE_OFF;
+}
+
+trap warp_breaks(struct warp *w, const struct insn *in, uint32_t lane, enum rule rule, const char *format, ...)
+{
+    static const enum report_code codes[RULE_COUNT] = {
+#define X(id, name, code, level) [RULE_##id] = code,
+        RULES(X)
+#undef X
+    };
+    const enum rule_level level = rule_level(w, rule);
+    trap t = TRAP_NONE;
+    va_list arguments;
+    va_start(arguments, format);
+    if (level == RULE_STOP) t = stop(w, in, lane, codes[rule], rule, format, arguments);
+    else if (level == RULE_REPORT) tell(w, in, lane, codes[rule], rule, format, arguments);
+    va_end(arguments);
+    return t;
 }

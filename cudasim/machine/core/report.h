@@ -7,6 +7,10 @@
 /* Writes the grid's report (the first counts) and stops it. */
 __attribute__((format(printf, 5, 6)))
 trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...);
+/* The same for what breaks a rule, which may go on: TRAP_NONE. */
+__attribute__((format(printf, 5, 6)))
+trap warp_breaks(struct warp *w, const struct insn *in, uint32_t lane, enum rule rule, const char *format, ...);
+enum rule_level rule_level(const struct warp *w, enum rule rule);
 const char *report_code_name(enum report_code code);
 /* True for the first report of the grid, which is kept: the caller fills grid->report. */
 bool report_begin(struct grid *grid);

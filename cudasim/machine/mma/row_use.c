@@ -25,15 +25,17 @@ static struct row_use *use_of(const struct warp *w, uint32_t base, uint32_t slot
 
 /* ---- other instructions ---- */
 
-static trap report_load(struct warp *w, const struct insn *in, const struct row_use *u)
+static trap report_load(struct warp *w, const struct insn *in, struct row_use *u)
 {
-    return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                      u->copied == 0
-                          ? "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited "
-                            "for it"
-                          : "uses a value that the tcgen05.ld at PTX line %u loads and that was moved before it was "
-                            "there; no tcgen05.wait::ld has waited for it",
-                      u->loading_line);
+    const uint32_t line = u->loading_line;
+    const bool moved = u->copied != 0;
+    u->loading_line = u->copied = 0; /* where it goes on, it is told once */
+    return warp_breaks(w, in, NO_LANE, RULE_TENSOR_LOAD_WAIT,
+                       moved ? "uses a value that the tcgen05.ld at PTX line %u loads and that was moved before it was "
+                               "there; no tcgen05.wait::ld has waited for it"
+                             : "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has "
+                               "waited for it",
+                       line);
 }
 
 static void forget_copy(struct row_use *u, uint32_t lanes)
@@ -58,7 +60,7 @@ static trap touch(struct warp *w, const struct insn *in, uint32_t slot, uint32_t
     struct row_use *u = use_of(w, w->group->base, slot);
     if (u == NULL) return TRAP_NONE;
     if (u->pending != 0)
-        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+        return warp_breaks(w, in, NO_LANE, RULE_WGMMA_REGISTERS,
                           "uses a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited "
                           "for it",
                           u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
@@ -140,7 +142,7 @@ void rows_loaded(struct warp *w)
 
 static trap unfenced(struct warp *w, const struct insn *in, const char *what, const char *how, uint32_t line)
 {
-    return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+    return warp_breaks(w, in, NO_LANE, RULE_WGMMA_REGISTERS,
                       "takes %s in a register that %s at PTX line %u; no wgmma.fence lies between", what, how, line);
 }
 
@@ -152,8 +154,8 @@ static trap claim(struct warp *w, const struct insn *in, const struct operand *o
     if (u == NULL) return TRAP_NONE;
     const char *what = shape != 0 ? "an accumulator" : "elements of A";
     if (u->pending != 0 && (u->shape == 0) != (shape == 0))
-        return warp_fault(
-            w, in, NO_LANE, REPORT_ASYNC,
+        return warp_breaks(
+            w, in, NO_LANE, RULE_WGMMA_REGISTERS,
             "takes %s in a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it",
             what, u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
     if (u->touched_fence == w->wgmma_fences) return unfenced(w, in, what, "was used", u->touched_line);
@@ -182,7 +184,7 @@ trap rows_claim(struct warp *w, const struct insn *in, const struct wgmma_form *
 {
     const uint32_t shape = shape_of(form), a_count = form->a_in_registers ? A_REGISTERS : 0;
     if (w->wgmma_fences == 0)
-        return warp_fault(w, in, NO_LANE, REPORT_ASYNC, "is the warp's first, and no wgmma.fence lies before it");
+        return warp_breaks(w, in, NO_LANE, RULE_WGMMA_REGISTERS, "is the warp's first, and no wgmma.fence lies before it");
     trap t = TRAP_NONE;
     for (uint32_t i = 0; i < a_count && t == TRAP_NONE; i++) t = claim(w, in, &form->a->element[i], 0);
     for (uint32_t i = 0; i < form->d->count && t == TRAP_NONE; i++) t = claim(w, in, &form->d->element[i], shape);

@@ -24,10 +24,12 @@ enum { SLICE_STEPS = 4096, MAX_RESIDENT = 64 };
 struct machine_options machine_default_options(void)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return (struct machine_options){
+    struct machine_options options = {
         .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true,
         .check_races = true
     };
+    rules_default(options.rule);
+    return options;
 }
 
 void machine_open(struct machine *machine, const struct device_limits *device, const struct machine_options *options)

@@ -116,7 +116,7 @@ static const char *const name[] = { [TENSOR_LOAD] = "ld", [TENSOR_STORE] = "st" 
 static trap report_in_flight(struct warp *w, const struct insn *in, const struct tensor_mark *mark,
                              enum tensor_direction direction)
 {
-    return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+    return warp_breaks(w, in, NO_LANE, RULE_TENSOR_ACCESS_WAIT,
                       "frees columns that the tcgen05.%s of warp %u at PTX line %u may still access; "
                       "that warp has executed no tcgen05.wait::%s since",
                       name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
@@ -147,7 +147,7 @@ static trap check_over(struct warp *w, const struct insn *in, const struct tenso
     if (mark->warp == 0) return TRAP_NONE;
     if (is_pending(m, mark, direction)) return report_in_flight(w, in, mark, direction);
     if (is_over(w, m, mark, direction)) return TRAP_NONE;
-    return warp_fault(w, in, NO_LANE, REPORT_RACE,
+    return warp_breaks(w, in, NO_LANE, RULE_TENSOR_ACCESS_ORDER,
                       "frees columns that the tcgen05.%s of warp %u at PTX line %u accesses; "
                       "no synchronisation behind that warp's tcgen05.wait::%s lies between",
                       name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
@@ -242,11 +242,11 @@ static trap check(struct warp *w, const struct insn *in, const struct cta *cta, 
     if (!pending && (own || is_fenced(w, cta, mark, before))) return TRAP_NONE;
     const char *verb = writes ? "writes" : "reads";
     if (pending)
-        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+        return warp_breaks(w, in, NO_LANE, RULE_TENSOR_ACCESS_WAIT,
                           "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u "
                           "accesses; that warp has executed no tcgen05.wait::%s since",
                           verb, lane, column, name[before], mark->warp - 1, line_of(w, mark), name[before]);
-    return warp_fault(w, in, NO_LANE, REPORT_RACE,
+    return warp_breaks(w, in, NO_LANE, RULE_TENSOR_ACCESS_ORDER,
                       "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u "
                       "accesses; tcgen05.fence::before_thread_sync there, a synchronisation, and "
                       "tcgen05.fence::after_thread_sync here do not all lie between",

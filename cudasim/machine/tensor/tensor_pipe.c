@@ -310,8 +310,9 @@ static const struct tensor_issuer *wrong_committer(const struct tensor_record *r
     return NULL;
 }
 
+/* issuer: the thread that issues an operation; NULL: the access is an ld or st, which the pipe does not order. */
 static trap report_conflict(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_record *r,
-                            bool writes)
+                            const struct tensor_issuer *issuer, bool writes)
 {
     char commit[96] = "";
     const bool known = is_known(w, r);
@@ -320,7 +321,10 @@ static trap report_conflict(struct warp *w, const struct insn *in, const struct 
         snprintf(commit, sizeof commit,
                  "; that of warp %u, lane %u at line %u signals its own thread's operations alone", other->warp->index,
                  other->lane, other->committed_line);
-    return warp_fault(w, in, NO_LANE, known ? REPORT_RACE : REPORT_ASYNC,
+    const enum rule rule = known                 ? RULE_TENSOR_COMMIT_FENCE
+                           : r->issuer == issuer ? RULE_TENSOR_ISSUE_ORDER
+                                                 : RULE_TENSOR_COMMIT_WAIT;
+    return warp_breaks(w, in, NO_LANE, rule,
                       "%s columns %u to %u of tensor memory%s, which the tcgen05.%s of warp %u at PTX line %u %s; %s%s",
                       writes ? "writes" : "reads", r->area.column, r->area.column + r->area.columns - 1,
                       cta == w->cta ? "" : " of the peer CTA", names[r->work], r->issuer->warp->index,
@@ -347,8 +351,11 @@ static trap check_records(struct tensor_operation *o, const struct cta *cta, con
         if ((!r->writes && !writes) || !overlap(&r->area, area) || r->serial == o->operation.cluster->operation_serial)
             continue;
         const struct tensor_record *q = NULL;
-        if (!is_directly_ordered(o, r, area, writes) && (q = between(o, m, r, area, writes)) == NULL)
-            return report_conflict(w, o->operation.in, cta, r, writes);
+        if (!is_directly_ordered(o, r, area, writes) && (q = between(o, m, r, area, writes)) == NULL) {
+            const trap t = report_conflict(w, o->operation.in, cta, r, o->issuer, writes);
+            if (t != TRAP_NONE) return t;
+            if (r->issuer != o->issuer) continue; /* a thread's own operations go on in the order of their issue */
+        }
         come_behind(o, r);
         if (!follow(o, r->serial) || (q != NULL && !follow(o, q->serial))) return no_memory(w, o->operation.in);
     }
@@ -570,7 +577,7 @@ trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_are
     for (const struct tensor_record *r = m->record; r != NULL; r = r->next)
         if ((r->writes || direction == TENSOR_STORE) && overlap(&r->area, area) && r->clock != 0
             && !is_complete(r, known))
-            return report_conflict(w, in, w->cta, r, direction == TENSOR_STORE);
+            return report_conflict(w, in, w->cta, r, NULL, direction == TENSOR_STORE);
     return TRAP_NONE;
 }
 
@@ -587,7 +594,7 @@ trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_mem
             continue;
         }
         if (r->clock != 0 && w->clocks != NULL && !is_known(w, r) && !is_complete(r, known_after_fence(w)))
-            return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+            return warp_breaks(w, in, NO_LANE, RULE_TENSOR_COMMIT_WAIT,
                               "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; "
                               "no tcgen05.commit behind it has been waited for",
                               first, first + columns - 1, names[r->work], r->issuer->warp->index,

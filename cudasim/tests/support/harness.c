@@ -39,6 +39,7 @@ bool sim_open(struct test *t, struct sim *sim, const char *device, const char *t
     }
     struct machine_options options = machine_default_options();
     options.seed = t->seed;
+    rules_all(options.rule, RULE_STOP);
     machine_open(&sim->machine, device_named(device), &options);
     if (image_open(&sim->image, &sim->machine, sim->module)) return true;
     FAIL(t, "no memory for the module");

@@ -198,6 +198,31 @@ static void examples_are_judged(struct test *t)
     }
 }
 
+/* A product overwrites what an earlier one of the same thread reads: reported; where that goes on, the two run in the
+ * order of their issue. */
+static void reported_products_run_in_the_order_of_their_issue(struct test *t)
+{
+    static const char text[] = BEGIN FILL_A WAIT_ST BEFORE BAR AFTER FROM_CELLS TO_CELLS END;
+    for (uint64_t schedule = 0; schedule < 100; schedule++) {
+        struct sim sim;
+        struct rule_book book = { .tell = NULL };
+        float got[128];
+        if (!sim_open(t, &sim, "sm_100a", text)) return;
+        const uint64_t out = sim_buffer(&sim, NULL, sizeof got);
+        const bool stops = schedule < 2;
+        sim.machine.rule_book = &book;
+        sim.machine.options.rule[RULE_TENSOR_ISSUE_ORDER] = (uint8_t)(stops ? RULE_STOP : 1 + schedule % 2);
+        use_schedule(&sim, schedule);
+        const bool ran = run_cluster(&sim, 1, 128, 0, &out, 1);
+        if (ran == stops) FAIL(t, "schedule %llu: %s", (unsigned long long)schedule, ran ? "ran" : sim.report.text);
+        if (!ran) CHECK(t, strstr(sim.report.text, "\n  rule     tensor-issue-order\n") != NULL);
+        CHECK(t, (atomic_load(&book.count[RULE_TENSOR_ISSUE_ORDER]) != 0) == (!stops && schedule % 2 == 0));
+        sim_read(&sim, out, got, sizeof got);
+        for (int i = 0; ran && i < 128; i++) CHECK(t, got[i] == 16);
+        sim_close(&sim);
+    }
+}
+
 static void illegal_forms_are_refused(struct test *t)
 {
     static const struct { const char *target, *text;
@@ -222,6 +247,6 @@ static void illegal_forms_are_refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(examples_are_judged), TEST(illegal_forms_are_refused) };
+    static const struct test_case cases[] = { TEST(examples_are_judged), TEST(reported_products_run_in_the_order_of_their_issue), TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }

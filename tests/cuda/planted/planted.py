@@ -41,7 +41,7 @@ def compile_kernels(tree, kernels, to):
 def passes(program, run):
     case, *settings = run.split()
     environment = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(BUILD, "lib", "libcudasim.so"), CUDASIM_QUIET="1",
-                       **dict(setting.split("=") for setting in settings))
+                       CUDASIM_REPORTS="stop", **dict(setting.split("=") for setting in settings))
     try:
         return subprocess.run([program, "--only", case], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               env=environment, timeout=SECONDS, check=False).returncode == 0

@@ -151,6 +151,7 @@ def show(folder, log, cases):
 
 
 def main():
+    os.environ.setdefault("CUDASIM_REPORTS", "stop")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=["prepare", "run", "show"])
     parser.add_argument("first", metavar="BUILD|FOLDER")

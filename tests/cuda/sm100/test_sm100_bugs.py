@@ -39,7 +39,7 @@ def kernels_of(tree, kind, tile, to):
 def is_right(bug, kernels):
     kind, tile, product = bug["run"].split(" ", 2)
     env = dict(os.environ, BLOCKSCALE_LIBCUDA=SHIM, SHIM_LIBCUDA=LIBRARY, SHIM_KERNELS=kernels,
-               CUDASIM_DEVICE="sm_100a", CUDASIM_QUIET="1",
+               CUDASIM_DEVICE="sm_100a", CUDASIM_QUIET="1", CUDASIM_REPORTS="stop",
                CUDASIM_SMS=bug["sms"], CUDASIM_STEPS="3000000",
                PRODUCTS="cuda_tcgen05_%s_%s %s" % (kind, tile, product))
     return subprocess.run([TEST, "--only", "asked_products"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
