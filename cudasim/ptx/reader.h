@@ -28,6 +28,7 @@ enum symbol_kind { SYMBOL_REGISTER, SYMBOL_VARIABLE, SYMBOL_FUNCTION, SYMBOL_LAB
 
 struct symbol {
     struct symbol *next;                  /* in the bucket */
+    uint32_t key;                         /* the hash of the name */
     const char *name;
     uint32_t length;
     enum symbol_kind kind;
@@ -39,11 +40,11 @@ struct symbol {
     const uint32_t *targets;
 };
 
-enum { SCOPE_BUCKETS = 64 };
+enum { SCOPE_BUCKETS = 64 };              /* at first: as many as symbols, later */
 struct scope_level {
     struct scope_level *outer;
-    struct symbol *bucket[SCOPE_BUCKETS];
-    uint32_t depth;
+    struct symbol **bucket, *first[SCOPE_BUCKETS];
+    uint32_t buckets, symbols, depth;
     bool has_families;
 };
 

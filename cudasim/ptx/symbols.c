@@ -50,13 +50,15 @@ void scope_open(struct reader *r)
     if (scope == NULL) return;
     scope->outer = r->scope;
     scope->depth = depth;
+    scope->bucket = scope->first;
+    scope->buckets = SCOPE_BUCKETS;
     r->scope = scope;
 }
 
 /* key: the hash of the name. */
 static struct symbol *find_in(const struct scope_level *scope, const char *name, uint32_t length, uint32_t key)
 {
-    for (struct symbol *s = scope->bucket[key % SCOPE_BUCKETS]; s != NULL; s = s->next)
+    for (struct symbol *s = scope->bucket[key & (scope->buckets - 1)]; s != NULL; s = s->next)
         if (s->length == length && memcmp(s->name, name, length) == 0 && !s->is_family) return s;
     return NULL;
 }
@@ -76,13 +78,33 @@ struct symbol *scope_find(const struct reader *r, const char *name, uint32_t len
     return NULL;
 }
 
+/* Twice as many buckets; those of before stay in the arena. */
+static bool more_buckets(struct reader *r, struct scope_level *scope)
+{
+    const uint32_t buckets = 2 * scope->buckets;
+    struct symbol **bucket = reader_allocate(r, buckets * sizeof *bucket);
+    if (bucket == NULL) return false;
+    for (uint32_t i = 0; i < scope->buckets; i++)
+        for (struct symbol *s = scope->bucket[i], *next; s != NULL; s = next) {
+            next = s->next;
+            s->next = bucket[s->key & (buckets - 1)];
+            bucket[s->key & (buckets - 1)] = s;
+        }
+    scope->bucket = bucket;
+    scope->buckets = buckets;
+    return true;
+}
+
 struct symbol *scope_add(struct reader *r, const char *name, uint32_t length, enum symbol_kind kind)
 {
+    struct scope_level *scope = r->scope;
     struct symbol *s = reader_allocate(r, sizeof *s);
-    if (s == NULL) return NULL;
-    struct symbol **bucket = &r->scope->bucket[hash(name, length) % SCOPE_BUCKETS];
-    *s = (struct symbol){ .next = *bucket, .name = name, .length = length, .kind = kind };
+    if (s == NULL || (scope->symbols == scope->buckets && !more_buckets(r, scope))) return NULL;
+    const uint32_t key = hash(name, length);
+    struct symbol **bucket = &scope->bucket[key & (scope->buckets - 1)];
+    *s = (struct symbol){ .next = *bucket, .key = key, .name = name, .length = length, .kind = kind };
     *bucket = s;
+    scope->symbols++;
     return s;
 }
 
@@ -97,7 +119,7 @@ static bool find_family(const struct scope_level *scope, const char *name, uint3
         number += (uint64_t)(digit - '0') * power;
         power *= 10;
         if (digit == '0' && prefix + 1 < length) continue;
-        for (const struct symbol *s = scope->bucket[keys->key[left] % SCOPE_BUCKETS]; s != NULL; s = s->next)
+        for (const struct symbol *s = scope->bucket[keys->key[left] & (scope->buckets - 1)]; s != NULL; s = s->next)
             if (s->is_family && s->length == prefix && memcmp(s->name, name, prefix) == 0 && number < s->count) {
                 *slot = s->slot + (uint32_t)number * (s->type == T_B128 ? 2 : 1);
                 *type = s->type;
@@ -152,18 +174,19 @@ void scope_close(struct reader *r)
 {
     if (r->scope == NULL || r->failed) return;
     struct fixup **link = &r->fixups;
-    while (*link != NULL) {
+    while (*link != NULL && (*link)->scope == r->scope) { /* the scope's own are the latest */
         struct fixup *fixup = *link;
-        if (fixup->scope == r->scope && !resolve(r, fixup)) {
+        if (resolve(r, fixup)) {
+            *link = fixup->next;
+        } else {
             if (r->scope->outer == NULL || r->scope->outer->outer == NULL) {
                 reader_fail_at(r, fixup->line, fixup->column, "no label '%.*s' in this function",
                                (int)(fixup->length > 100 ? 100 : fixup->length), fixup->name);
                 return;
             }
             fixup->scope = r->scope->outer;
+            link = &fixup->next;
         }
-        if (fixup->scope == r->scope) *link = fixup->next;
-        else link = &fixup->next;
     }
     r->scope = r->scope->outer;
 }

@@ -40,8 +40,8 @@ const struct option kernel_options[] = {
       OPTION_TEXT, AT(tensor_core) },
     { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, AT(threads), .low = 1, .high = 64 },
     { "--sms", "N", "number of SMs; 4 unless given", OPTION_NUMBER, AT(sms), .low = 1, .high = 1024 },
-    { "--steps", "N", "limit of a cluster's steps; none unless given", OPTION_NUMBER, AT(steps), .low = 1,
-      .high = UINT64_MAX },
+    { "--steps", "N", "limit of a cluster's steps, and of a tenth of its grid's; 0: none; 1000000000 for run, none for "
+      "mutate unless given", OPTION_NUMBER, AT(steps), .low = 0, .high = UINT64_MAX / 10 },
     { .name = NULL }
 };
 
@@ -221,6 +221,7 @@ static int read_options(struct kernel *k)
     k->options.seed = s->seed;
     k->options.schedules = (uint32_t)s->schedules;
     k->options.step_limit = s->steps;
+    k->options.grid_step_limit = 10 * s->steps;
     if (s->threads != 0) k->options.threads = (uint32_t)s->threads;
     if (s->sms != 0) k->options.sms = (uint32_t)s->sms;
     for (int i = 0; i < s->checks.count; i++)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int bad_input(const char *format, ...)
 {
@@ -17,6 +18,15 @@ int bad_input(const char *format, ...)
     return EXIT_BAD_INPUT;
 }
 
+/* Pipes and devices are read as far as this. */
+static const size_t most_endless = (size_t)1 << 28;
+
+static bool is_ordinary(FILE *file)
+{
+    struct stat s;
+    return fstat(fileno(file), &s) == 0 && S_ISREG(s.st_mode);
+}
+
 char *read_file(const char *path, size_t *bytes)
 {
     FILE *file = fopen(path, "rbe");
@@ -26,6 +36,12 @@ char *read_file(const char *path, size_t *bytes)
     for (size_t got; text != NULL && (got = fread(text + *bytes, 1, capacity - *bytes, file)) != 0;) {
         *bytes += got;
         if (*bytes < capacity) continue;
+        if (capacity >= most_endless && !is_ordinary(file)) {
+            bad_input("%s: no ordinary file, and longer than %zu MiB", path, most_endless >> 20);
+            free(text);
+            fclose(file);
+            return NULL;
+        }
         char *larger = realloc(text, 2 * (capacity *= 2) + 1);
         if (larger == NULL) free(text);
         text = larger;

@@ -13,7 +13,7 @@ struct run_settings {
     const char *trace, *trace_cta, *trace_warp, *trace_lines, *trace_lane, *profile;
 };
 
-static const struct run_settings defaults = { .kernel = { .seed = 1, .schedules = 1 } };
+static const struct run_settings defaults = { .kernel = { .seed = 1, .schedules = 1, .steps = 1000000000 } };
 
 static const struct option options[] = {
     { "--schedule", "NAME", "random, earliest or latest; random unless given", OPTION_TEXT,

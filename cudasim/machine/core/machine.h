@@ -53,6 +53,7 @@ enum report_code {
     REPORT_ASYNC,
     REPORT_RESOURCES,
     REPORT_SCHEDULES,
+    REPORT_STEPS,
     REPORT_CODE_COUNT
 };
 
@@ -312,6 +313,7 @@ struct grid {
     struct report report;                 /* of the first fault */
     struct watch *watch;                  /* NULL: none */
     _Atomic uint64_t steps;               /* of the longest cluster that has ended */
+    _Atomic uint64_t all_steps;           /* of all that have ended, as grid_step_limit counts them */
 };
 
 /* An access of a warp's lanes to memory: memory/access.h. */

@@ -23,12 +23,16 @@ enum read_fences { READ_FENCES_ALWAYS, READ_FENCES_NEVER };
 /* How tensor cores sum: by the published models, or in plain chains of fp32. */
 enum tensor_mode { TENSOR_MODE_MODEL, TENSOR_MODE_FP32 };
 
+/* What a cluster costs before its first step, in steps, about. */
+enum { CLUSTER_STEPS = 1000 };
+
 struct machine_options {
     uint64_t seed;
     enum schedule schedule;
     uint32_t threads;                     /* host threads */
     uint32_t sms;
     uint64_t step_limit;                  /* of a cluster; 0: none */
+    uint64_t grid_step_limit;             /* of all clusters of a grid together, CLUSTER_STEPS added for each; 0: none */
     bool check_uninitialised, check_races;
     uint8_t rule[RULE_COUNT];             /* enum rule_level; all off where races are not watched */
     enum tensor_fences tensor_fences;

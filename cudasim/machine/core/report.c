@@ -22,6 +22,7 @@ static const char *const code_names[REPORT_CODE_COUNT] = {
     [REPORT_ASYNC] = "asynchronous operation not waited for",
     [REPORT_RESOURCES] = "out of resources",
     [REPORT_SCHEDULES] = "schedules disagree",
+    [REPORT_STEPS] = "too many steps",
 };
 
 const char *report_code_name(enum report_code code) { return code < REPORT_CODE_COUNT ? code_names[code] : "unknown"; }

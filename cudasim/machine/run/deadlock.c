@@ -59,6 +59,42 @@ static void add_waiting(struct report_text *t, const struct grid *grid, const st
     report_add(t, "\n");
 }
 
+static void add_all_waiting(struct report_text *t, const struct cluster *c)
+{
+    for (uint32_t i = 0; i < c->ctas; i++)
+        for (uint32_t j = 0; j < c->cta[i].warps; j++)
+            for (uint32_t k = 0; k < c->cta[i].warp[j].group_count; k++)
+                add_waiting(t, c->grid, &c->cta[i].warp[j], &c->cta[i].warp[j].groups[k]);
+}
+
+void report_steps(struct cluster *c, bool of_grid)
+{
+    struct grid *grid = c->grid;
+    const struct machine_options *options = &grid->machine->options;
+    if (report_begin(grid)) {
+        struct report *r = &grid->report;
+        char name[REPORT_NAME_BYTES];
+        *r = (struct report){ .code = REPORT_STEPS, .kernel = grid->function->name, .lane = NO_LANE, .section = "" };
+        memcpy(r->cta, c->cta[0].id, sizeof r->cta);
+        struct report_text t = { r->text, sizeof r->text };
+        if (of_grid)
+            snprintf(r->sentence, sizeof r->sentence,
+                     "%llu of %llu clusters have taken more than %llu steps together, %d added for each: the limit is "
+                     "ten times that of a cluster (--steps N; 0: none)",
+                     (unsigned long long)atomic_load(&grid->ended) + 1, (unsigned long long)grid->clusters,
+                     (unsigned long long)options->grid_step_limit, CLUSTER_STEPS);
+        else
+            snprintf(r->sentence, sizeof r->sentence,
+                     "the cluster has not ended after %llu steps, the limit (--steps N, CUDASIM_STEPS; 0: none)",
+                     (unsigned long long)options->step_limit);
+        report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n",
+                   report_code_name(r->code), r->sentence, report_name(r->kernel, name), r->cta[0], r->cta[1],
+                   r->cta[2]);
+        add_all_waiting(&t, c);
+    }
+    atomic_store(&grid->stop, true);
+}
+
 /* Who waits for what.  Lanes that wait for the rest of their warp while the rest cannot come are divergence, not
  * deadlock. */
 void report_deadlock(struct cluster *c)
@@ -89,9 +125,6 @@ void report_deadlock(struct cluster *c)
     char name[REPORT_NAME_BYTES];
     report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n",
                report_code_name(r->code), r->sentence, report_name(r->kernel, name), r->cta[0], r->cta[1], r->cta[2]);
-    for (uint32_t i = 0; i < c->ctas; i++)
-        for (uint32_t j = 0; j < c->cta[i].warps; j++)
-            for (uint32_t k = 0; k < c->cta[i].warp[j].group_count; k++)
-                add_waiting(&t, grid, &c->cta[i].warp[j], &c->cta[i].warp[j].groups[k]);
+    add_all_waiting(&t, c);
     atomic_store(&grid->stop, true);
 }

@@ -5,5 +5,7 @@
 #include "machine/core/machine.h"
 
 void report_deadlock(struct cluster *cluster);
+/* The cluster, or (of_grid) the grid with its clusters together, has taken more steps than the options allow. */
+void report_steps(struct cluster *c, bool of_grid);
 
 #endif

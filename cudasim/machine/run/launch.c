@@ -1,5 +1,6 @@
 /* Grids: variables of a module, clusters and their CTAs, host threads. */
 #include "launch.h"
+#include "deadlock.h"
 #include "machine/async/agent.h"
 #include "machine/async/async_copy.h"
 #include "machine/async/mbarrier.h"
@@ -248,8 +249,10 @@ static uint64_t slice(struct worker *worker)
     return 1 + worker_random(worker) % SLICE_STEPS;
 }
 
-static void count_steps(const struct cluster *c)
+static void count_steps(struct cluster *c)
 {
+    const uint64_t limit = c->grid->machine->options.grid_step_limit, its = c->now + CLUSTER_STEPS;
+    if (limit != 0 && atomic_fetch_add(&c->grid->all_steps, its) + its > limit) report_steps(c, true);
     uint64_t most = atomic_load(&c->grid->steps);
     while (c->now > most && !atomic_compare_exchange_weak(&c->grid->steps, &most, c->now)) { }
 }

@@ -166,7 +166,7 @@ bool cluster_run(struct cluster *c, uint64_t steps)
                                                                    : LONGEST_TURN;
         if (warp_run(w, turn) == TRAP_FAULT) return true;
         if (options->step_limit != 0 && c->now > options->step_limit) {
-            report_deadlock(c);
+            report_steps(c, false);
             return true;
         }
     }

@@ -1,5 +1,7 @@
 /* Reading PTX: what is refused, and exactly what is said about it. */
+#include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tests/support/harness.h"
 
@@ -151,6 +153,77 @@ static void cut_and_changed_text(struct test *t)
     accepts(t, text);
 }
 
+/* Text that grows. */
+struct text { char *at; size_t used, capacity; };
+__attribute__((format(printf, 2, 3)))
+static void put(struct text *t, const char *format, ...)
+{
+    va_list arguments;
+    if (t->capacity - t->used < 256) {
+        t->capacity = 2 * t->capacity + 4096;
+        t->at = realloc(t->at, t->capacity);
+        if (t->at == NULL) abort();
+    }
+    va_start(arguments, format);
+    t->used += (size_t)vsnprintf(t->at + t->used, t->capacity - t->used, format, arguments);
+    va_end(arguments);
+}
+
+static double processor_seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
+
+/* NULL: it was not read.  Reading that is quadratic takes a hundred times as long. */
+static struct module *read_quickly(struct test *t, struct text *text)
+{
+    enum { SECONDS = 10 };
+    struct ptx_error error;
+    const double begun = processor_seconds();
+    struct module *m = ptx_read("k.ptx", text->at, text->used, NULL, &error);
+    if (m == NULL) FAIL(t, "%s", error.text);
+    CHECK(t, processor_seconds() - begun < SECONDS);
+    free(text->at);
+    return m;
+}
+
+static void many_labels_are_read(struct test *t)
+{
+    enum { LABELS = 200000 };
+    struct text text = { NULL, 0, 0 };
+    put(&text, "%s", ENTRY);
+    for (uint32_t i = 0; i < LABELS; i++) put(&text, "L%u: @%%p1 bra L%u; { bra L0; }\n", i, LABELS - 1 - i);
+    put(&text, "ret;\n}\n");
+    struct module *m = read_quickly(t, &text);
+    for (uint32_t i = 0; m != NULL && i < LABELS; i += 997) {
+        const struct insn *in = &m->code[m->functions[0]->code_begin + 2 * i];
+        CHECK(t, in->operand[0].kind == OPERAND_LABEL
+                     && in->operand[0].value == m->functions[0]->code_begin + 2 * (LABELS - 1 - i));
+    }
+    ptx_release(m);
+}
+
+/* Each names a shared variable of its own, and calls one that names another. */
+static void many_entries_are_read(struct test *t)
+{
+    enum { ENTRIES = 20000 };
+    struct text text = { NULL, 0, 0 };
+    put(&text, HEAD ".shared .align 16 .b8 common[48];\n.func last() { .reg .b32 %%r<2>; mov.u32 %%r1, common; ret; }\n"
+                    ".func middle() { call last, (); ret; }\n");
+    for (uint32_t i = 0; i < ENTRIES; i++)
+        put(&text, ".visible .entry k%u() { .shared .align 4 .b8 s[%u]; .reg .b32 %%r<2>; mov.u32 %%r1, s; %s ret; }\n",
+            i, 4 + i % 3 * 4, i % 2 == 0 ? "call middle, ();" : "");
+    struct module *m = read_quickly(t, &text);
+    uint32_t entries = 0;
+    for (uint32_t i = 0; m != NULL && i < m->function_count; i++) {
+        const struct function *f = m->functions[i];
+        if (!f->entry) continue;
+        const uint32_t own = 4 + entries % 3 * 4;
+        CHECK(t, f->shared_count == (entries % 2 == 0 ? 2u : 1u));
+        CHECK(t, f->static_shared_bytes == (entries % 2 == 0 ? 48 + own : own));
+        entries++;
+    }
+    if (m != NULL) CHECK(t, entries == ENTRIES);
+    ptx_release(m);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -162,7 +235,8 @@ int main(int argc, char **argv)
         TEST(versions_and_targets),
         TEST(every_row_is_well_formed),
         TEST(every_row_is_found_by_its_name),
-        TEST(cut_and_changed_text),
+        TEST(cut_and_changed_text), TEST(many_labels_are_read),
+        TEST(many_entries_are_read),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -88,6 +88,27 @@ def every_rule_is_in_the_docs():
                                                re.findall(r"^\| ([a-z-]+) \| (stop|report|off) \|", page, re.M)], rules)
 
 
+def what_never_ends_is_ended(folder):
+    kernel = tools.ptx(folder + "/k.ptx", "", "L:\nbra L;")
+    status, _, said = tools.cudasim("run", kernel, "--block", 32, "--steps", 10000)
+    tools.check(status == 1 and said.startswith("cudasim: too many steps\n  what     the cluster has not ended after "
+                                                "10000 steps, the limit (--steps N, CUDASIM_STEPS; 0: none)\n"), said)
+    tools.check("wait for nothing: they run without end at PTX line 8" in said, said)
+    kernel = tools.ptx(folder + "/k.ptx", "", "")
+    status, _, said = tools.cudasim("run", kernel, "--block", 32, "--grid", 2147483647, "--steps", 100000)
+    tools.check(status == 1 and re.search(r"what     \d+ of 2147483647 clusters have taken more than 1000000 steps "
+                                          r"together, 1000 added for each", said), said)
+    status, _, said = tools.cudasim("run", kernel, "--block", 32, "--grid", 3000, "--steps", 100000)
+    tools.check(status == 1, said)
+    status, _, said = tools.cudasim("run", kernel, "--block", 32, "--grid", 3000, "--steps", 0)
+    tools.check(status == 0, said)
+    status, _, said = tools.cudasim("run", kernel, "--block", 32, "--grid", 3000)
+    tools.check(status == 0, said)
+    kernel = tools.ptx(folder + "/k.ptx", ".param .u64 a", "")
+    status, _, said = tools.cudasim("run", kernel, "--block", 32, "--arg", "in:/dev/zero")
+    tools.check(status == 2 and "/dev/zero: no ordinary file, and longer than 256 MiB" in said, said)
+
+
 def too_few_sms_are_named(folder):
     kernel = tools.reverse(folder, "")
     program = [sys.executable, tools.HERE + "/launch_program.py", tools.LIBRARY, kernel, "reverse"]
@@ -118,4 +139,4 @@ if __name__ == "__main__":
     sys.exit(tools.run_tests("test_cudasim_reports", [a_report_is_whole_however_long_the_name_is,
                                                       a_mutant_is_found_however_long_the_name_is,
                                                       rules_have_levels, every_rule_is_in_the_docs,
-                                                      too_few_sms_are_named]))
+                                                      what_never_ends_is_ended, too_few_sms_are_named]))
