@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct mutate_settings defaults = { .kernel = { .seed = 1, .schedules = 20, .stops = true }, .seconds = 0 };
+static const struct mutate_settings defaults = { .kernel = { .seed = 1, .schedules = 20, .stops = true } };
 
 static const struct option options[] = {
     { "--program", "PROGRAM", "runs PROGRAM with what stands behind -- once for each instruction of KERNEL.ptx, which "

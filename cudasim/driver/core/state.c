@@ -132,8 +132,8 @@ static bool read_rules(uint8_t level[RULE_COUNT])
     if (!choice("CUDASIM_REPORTS", words, 2, &all)) return false;
     if (all >= 0) rules_all(level, (enum rule_level)all);
     if (text == NULL || rules_read(level, text, &wrong, &length)) return true;
-    driver_say("cudasim: CUDASIM_RULES: \"%.*s\" is no NAME:LEVEL, LEVEL being stop, report or off, NAME one of", length,
-               wrong);
+    driver_say("cudasim: CUDASIM_RULES: \"%.*s\" is no NAME:LEVEL, LEVEL being stop, report or off, NAME one of",
+               length, wrong);
     for (int i = 0; i < RULE_COUNT; i++) driver_say("%s %s", i == 0 ? "" : ",", rule_name((enum rule)i));
     driver_say("\n");
     return false;

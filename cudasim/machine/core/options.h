@@ -32,7 +32,7 @@ struct machine_options {
     uint32_t threads;                     /* host threads */
     uint32_t sms;
     uint64_t step_limit;                  /* of a cluster; 0: none */
-    uint64_t grid_step_limit;             /* of all clusters of a grid together, CLUSTER_STEPS added for each; 0: none */
+    uint64_t grid_step_limit;             /* of a grid's clusters together, CLUSTER_STEPS added for each; 0: none */
     bool check_uninitialised, check_races;
     uint8_t rule[RULE_COUNT];             /* enum rule_level; all off where races are not watched */
     enum tensor_fences tensor_fences;

@@ -70,7 +70,8 @@ bool rule_book_line(struct rule_book *book, char *text, uint32_t size)
     for (int i = 0; i < RULE_COUNT && used < size; i++) {
         const unsigned long long count = atomic_load(&book->count[i]);
         if (count != 0)
-            used += (uint32_t)snprintf(text + used, size - used, "%s%s %llu", used == 0 ? "" : ", ", rules[i].name, count);
+            used += (uint32_t)snprintf(text + used, size - used, "%s%s %llu", used == 0 ? "" : ", ", rules[i].name,
+                                       count);
     }
     return used != 0;
 }

@@ -184,7 +184,8 @@ trap rows_claim(struct warp *w, const struct insn *in, const struct wgmma_form *
 {
     const uint32_t shape = shape_of(form), a_count = form->a_in_registers ? A_REGISTERS : 0;
     if (w->wgmma_fences == 0)
-        return warp_breaks(w, in, NO_LANE, RULE_WGMMA_REGISTERS, "is the warp's first, and no wgmma.fence lies before it");
+        return warp_breaks(w, in, NO_LANE, RULE_WGMMA_REGISTERS,
+                           "is the warp's first, and no wgmma.fence lies before it");
     trap t = TRAP_NONE;
     for (uint32_t i = 0; i < a_count && t == TRAP_NONE; i++) t = claim(w, in, &form->a->element[i], 0);
     for (uint32_t i = 0; i < form->d->count && t == TRAP_NONE; i++) t = claim(w, in, &form->d->element[i], shape);

@@ -1,5 +1,5 @@
-/* Rules and their levels: a kernel that breaks one is stopped, or told of once and goes on with the effect that its right
- * twin has, or goes on silently; the twin breaks nothing. */
+/* Rules and their levels: a kernel that breaks one is stopped, or told of once and goes on with the effect that its
+ * right twin has, or goes on silently; the twin breaks nothing. */
 #include "tests/support/schedules.h"
 
 /* One thread; p0: 16 bytes of numbers, p1: where 16 bytes go. */

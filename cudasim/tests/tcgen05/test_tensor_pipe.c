@@ -247,6 +247,8 @@ static void illegal_forms_are_refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(examples_are_judged), TEST(reported_products_run_in_the_order_of_their_issue), TEST(illegal_forms_are_refused) };
+    static const struct test_case cases[] = { TEST(examples_are_judged),
+                                              TEST(reported_products_run_in_the_order_of_their_issue),
+                                              TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }
