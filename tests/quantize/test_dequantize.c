@@ -220,6 +220,45 @@ static void never_through_fp32(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* The same trap in NVFP4: tensor scales that bring one of its numbers so near to a midpoint of 16 bits that fp32 does
+ * not tell them apart. */
+static void never_through_fp32_in_blocks(struct test *t)
+{
+    bsm_context *context = context_with(1);
+    int traps = 0;
+    for (int repeat = 0; repeat < 4000; repeat++) {
+        const bsm_real type = repeat % 2 == 0 ? BSM_REAL_BF16 : BSM_REAL_FP16;
+        const bool divides = repeat % 4 < 2;
+        unsigned char codes[16], scale = (unsigned char)rnd_between(t, 1, 126);
+        for (int i = 0; i < 16; i++) codes[i] = (unsigned char)i;
+        const uint32_t code = (uint32_t)rnd_between(t, 1, 7);
+        const double unit = oracle_decode(BSM_E4M3, scale), number = unit * oracle_decode(BSM_E2M1, code);
+        const int bits = type == BSM_REAL_BF16 ? 8 : 11;
+        const double midpoint = ldexp((double)rnd_between(t, 1 << (bits - 1), (1 << bits) - 1) + 0.5,
+                                      (int)rnd_between(t, -12, 3) - bits);
+        float tensor_scale = (float)(divides ? number / midpoint : midpoint / number);
+        const double near = divides ? number / (double)tensor_scale : number * (double)tensor_scale;
+        traps += (double)(float)near == midpoint && near != midpoint;
+        uint16_t values[16];
+        const bsm_matrix m = { .struct_size = sizeof m,
+                               .format = BSM_NVFP4,
+                               .packing = BSM_PACKING_BYTES,
+                               .rows = 1,
+                               .columns = 16,
+                               .data = codes,
+                               .scales = &scale,
+                               .tensor_scale = &tensor_scale,
+                               .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES };
+        const bsm_real_matrix to = { .struct_size = sizeof to, .type = type, .rows = 1, .columns = 16, .data = values,
+                                     .row_stride = 16, .column_stride = 1 };
+        CHECK_OR_RETURN(t, bsm_dequantize(context, &m, &to) == BSM_OK);
+        for (int i = 0; i < 16; i++)
+            check_number(t, type, values, i, oracle_decode(BSM_E2M1, (uint32_t)i), unit, tensor_scale, divides);
+    }
+    CHECK(t, traps > 1000);
+    bsm_context_destroy(context);
+}
+
 static const bsm_scale_layout layouts[] = {
     { .kind = BSM_LAYOUT_LINEAR, .pitch = 40 },
     { .kind = BSM_LAYOUT_128X4 },
@@ -474,7 +513,8 @@ static void many_numbers(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(every_code_under_every_scale), TEST(unscaled_sources), TEST(never_through_fp32), TEST(there_and_back),
+        TEST(every_code_under_every_scale), TEST(unscaled_sources), TEST(never_through_fp32),
+        TEST(never_through_fp32_in_blocks), TEST(there_and_back),
         TEST(every_block_has_its_own_scale), TEST(padding_is_not_read), TEST(threads_and_modes), TEST(many_numbers),
     };
     return TEST_MAIN(argc, argv, cases);

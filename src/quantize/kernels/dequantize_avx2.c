@@ -1,7 +1,8 @@
 /* Dequantizing with AVX2: eight numbers at a time.
  *
  * Element times scale is exact in fp32: at most 8 bits, and no smaller than 2^-143 where it is subnormal.  A tensor
- * scale rounds that product once.  fp16 and bf16 are rounded from the exact product. */
+ * scale rounds that product once: to nearest for fp32; to odd where 16 bits are rounded from it, which then is as if
+ * they were rounded from the exact number. */
 #if defined(__x86_64__)
 #include "dequantize_table.h"
 
@@ -35,16 +36,31 @@ AVX2_INLINE __m256 canonical(__m256 x)
     return _mm256_blendv_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-AVX2_INLINE __m256 scaled(const struct bsmi_block_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
+/* What was rounded to nearest, with the sign of what it lacks (exact where nothing underflows, see serves of
+ * dequantize_table.c): where that is not 0 and the last bit is, the neighbour on that side. */
+AVX2_INLINE __m256 to_odd(__m256 nearest, __m256 rest)
+{
+    const __m256i bits = _mm256_castps_si256(nearest), one = _mm256_set1_epi32(1);
+    const __m256i inexact = _mm256_castps_si256(_mm256_cmp_ps(rest, _mm256_setzero_ps(), _CMP_NEQ_OQ));
+    const __m256i odd = _mm256_srai_epi32(_mm256_slli_epi32(bits, 31), 31), moves = _mm256_andnot_si256(odd, inexact);
+    const __m256i to_zero = _mm256_srai_epi32(_mm256_castps_si256(_mm256_xor_ps(nearest, rest)), 31);
+    return _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_and_si256(moves, _mm256_or_si256(to_zero, one))));
+}
+
+AVX2_INLINE __m256 scaled(const struct bsmi_block_decoding *d, bsm_real type, bool scaled_by_t, __m256 element,
+                          __m256 scale)
 {
     const __m256 product = _mm256_mul_ps(element, scale), t = _mm256_set1_ps(d->tensor_scale);
     if (!scaled_by_t) return product;
-    return d->divides ? _mm256_div_ps(product, t) : _mm256_mul_ps(product, t);
+    const __m256 nearest = d->divides ? _mm256_div_ps(product, t) : _mm256_mul_ps(product, t);
+    if (type == BSM_REAL_FP32) return nearest;
+    return to_odd(nearest, d->divides ? _mm256_fnmadd_ps(nearest, t, product) : _mm256_fmsub_ps(product, t, nearest));
 }
 
-AVX2_INLINE __m256 value(const struct bsmi_block_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
+AVX2_INLINE __m256 value(const struct bsmi_block_decoding *d, bsm_real type, bool scaled_by_t, __m256 element,
+                         __m256 scale)
 {
-    return scaled(d, scaled_by_t, _mm256_mul_ps(element, _mm256_set1_ps(d->factor)), scale);
+    return scaled(d, type, scaled_by_t, _mm256_mul_ps(element, _mm256_set1_ps(d->factor)), scale);
 }
 
 /* To nearest, ties to even. */
@@ -96,7 +112,7 @@ AVX2_INLINE void dequantize_bytes(const struct bsmi_block_decoding *decoding, bs
             low = _mm256_cvtph_ps(_mm256_castsi256_si128(half)),
             high = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
         }
-        low = value(&d, scaled_by_t, low, scale), high = value(&d, scaled_by_t, high, scale);
+        low = value(&d, type, scaled_by_t, low, scale), high = value(&d, type, scaled_by_t, high, scale);
         if (_mm256_movemask_ps(_mm256_cmp_ps(low, high, _CMP_UNORD_Q)) != 0)
             low = canonical(low), high = canonical(high);
         store(type, streamed, low, high, to, i);
@@ -107,9 +123,11 @@ AVX2_INLINE void dequantize_bytes(const struct bsmi_block_decoding *decoding, bs
  * them are, and have no sign. */
 struct magnitudes { __m256 scaled; __m256i sign; };
 
-AVX2_INLINE struct magnitudes block_magnitudes(const struct bsmi_block_decoding *d, bool scaled_by_t, float scale)
+AVX2_INLINE struct magnitudes block_magnitudes(const struct bsmi_block_decoding *d, bsm_real type, bool scaled_by_t,
+                                               float scale)
 {
-    const __m256 v = scaled(d, scaled_by_t, _mm256_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6), _mm256_set1_ps(scale));
+    const __m256 v =
+        scaled(d, type, scaled_by_t, _mm256_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6), _mm256_set1_ps(scale));
     const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
     return (struct magnitudes){ canonical(v), _mm256_andnot_si256(is_nan, _mm256_set1_epi32(INT32_MIN)) };
 }
@@ -133,7 +151,7 @@ AVX2_INLINE void dequantize_pairs(const struct bsmi_block_decoding *decoding, bs
         d.packing == BSM_PACKING_LOW_FIRST ? low_first : _mm256_xor_si256(low_first, _mm256_set1_epi32(4));
     const bool streamed = d.streamed && (uintptr_t)to % 32 == 0;
     for (int64_t i = 0; i < count; scales++) {
-        const struct magnitudes m = block_magnitudes(&d, scaled_by_t, *scales);
+        const struct magnitudes m = block_magnitudes(&d, type, scaled_by_t, *scales);
         for (const int64_t end = i + d.block; i < end && i < count; i += 16)
             store(type, streamed, look_up(&m, shifts, codes + i / 2), look_up(&m, shifts, codes + i / 2 + 4), to, i);
     }
@@ -146,14 +164,20 @@ AVX2_INLINE void dequantize_floats(const struct bsmi_block_decoding *d, bsm_real
     else dequantize_pairs(d, type, scaled_by_t, codes, scales, count, to);
 }
 
+AVX2_INLINE void dequantize_type(const struct bsmi_block_decoding *d, bool scaled_by_t, const uint8_t *codes,
+                                 const float *scales, int64_t count, void *to)
+{
+    if (d->type == BSM_REAL_FP32) dequantize_floats(d, BSM_REAL_FP32, scaled_by_t, codes, scales, count, to);
+    else if (d->type == BSM_REAL_BF16) dequantize_floats(d, BSM_REAL_BF16, scaled_by_t, codes, scales, count, to);
+    else dequantize_floats(d, BSM_REAL_FP16, scaled_by_t, codes, scales, count, to);
+}
+
 AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_block_decoding *d, const uint8_t *codes, const float *scales,
                                       int64_t count, void *to)
 {
     if (d->integer) dequantize_bytes(d, d->type, true, false, codes, scales, count, to);
-    else if (d->tensor_scale != 1) dequantize_floats(d, BSM_REAL_FP32, true, codes, scales, count, to);
-    else if (d->type == BSM_REAL_FP32) dequantize_floats(d, BSM_REAL_FP32, false, codes, scales, count, to);
-    else if (d->type == BSM_REAL_BF16) dequantize_floats(d, BSM_REAL_BF16, false, codes, scales, count, to);
-    else dequantize_floats(d, BSM_REAL_FP16, false, codes, scales, count, to);
+    else if (d->tensor_scale != 1) dequantize_type(d, true, codes, scales, count, to);
+    else dequantize_type(d, false, codes, scales, count, to);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

@@ -15,8 +15,10 @@ const int bsmi_dequantize_kernel_count = sizeof bsmi_dequantize_kernels / sizeof
 static bool serves(const struct bsmi_matrix *source, float tensor_scale, const struct bsmi_reals *destination)
 {
     const bool rows_of_floats = destination->column_stride == 1 && destination->type != BSM_REAL_FP64;
-    const bool one_rounding = tensor_scale == 1 || (source->scale == BSM_UE4M3 && destination->type == BSM_REAL_FP32);
-    return source->block > 0 && rows_of_floats && one_rounding;
+    /* Nothing underflows, not even what a product of 2^-10 at least lacks after it was rounded. */
+    const bool moderate = tensor_scale >= 0x1p-96F && tensor_scale <= 0x1p96F;
+    const bool ue4m3 = source->scale == BSM_UE4M3 && (moderate || destination->type == BSM_REAL_FP32);
+    return source->block > 0 && rows_of_floats && (tensor_scale == 1 || ue4m3);
 }
 
 const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source,

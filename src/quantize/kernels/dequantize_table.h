@@ -16,7 +16,7 @@ struct bsmi_block_decoding {
     bool integer;                         /* int8 */
     int nan_magnitude;                    /* e4m3's, which would be a number of fp16; else none has it */
     float factor;                         /* 2^exponent */
-    float tensor_scale;                   /* 1: none, and FP16 and BF16 have none */
+    float tensor_scale;                   /* 1: none */
     bool divides;
     bool streamed;                        /* fp32 numbers are written past the caches, where they begin at a multiple of
                                              32 bytes */
@@ -34,8 +34,8 @@ extern const struct bsmi_dequantize_kernel bsmi_dequantize_kernels[];
 extern const int bsmi_dequantize_kernel_count;
 
 /* The first that these features run and that serves: block formats into rows of fp32, fp16 or bf16 that follow one
- * another; e8m0 scales without a tensor scale, whose products are exact in fp32, and ue4m3 scales, with one into fp32
- * alone. */
+ * another; e8m0 scales without a tensor scale, whose products are exact in fp32, and ue4m3 scales, with any into fp32,
+ * with one of 2^-96 to 2^96 into 16 bits. */
 const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source,
                                                                    float tensor_scale,
                                                                    const struct bsmi_reals *destination,

@@ -10,7 +10,7 @@
 /* Best first; the last row serves every quantizer on every CPU. */
 const struct bsmi_quantize_kernel bsmi_quantize_kernels[] = {
 #if defined(__x86_64__)
-    { "quantize_avx512",   AVX512, bsmi_quantize_blocks_avx512, bsmi_widen_reals_avx512, bsmi_count_blocks_avx512,
+    { "quantize_avx512",   AVX512, bsmi_quantize_rows_avx512, bsmi_widen_reals_avx512, bsmi_count_blocks_avx512,
       bsmi_largest_finite_avx512 },
     { "quantize_avx2",     AVX2,   bsmi_quantize_blocks_avx2,   bsmi_widen_reals_avx2,   bsmi_count_blocks_avx2,
       bsmi_largest_finite_avx2 },

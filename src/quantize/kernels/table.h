@@ -102,6 +102,7 @@ void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float
 bool bsmi_count_blocks_avx2(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
 uint32_t bsmi_largest_finite_avx2(bsm_real type, const void *numbers, int64_t count);
 bool bsmi_quantize_blocks_avx512(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
+bool bsmi_quantize_rows_avx512(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
 void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to);
 bool bsmi_count_blocks_avx512(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
 uint32_t bsmi_largest_finite_avx512(bsm_real type, const void *numbers, int64_t count);
