@@ -215,8 +215,9 @@ static void kernels_count_as_blocks_do(struct test *t)
 /* A tensor scale follows from the largest of all bits of fp16 and bf16 that are a number. */
 static void narrow_numbers_have_a_largest(struct test *t)
 {
-    bsm_context *context = context_of(BSM_CPU_ALL, 1);
+    bsm_context *const contexts[] = { context_of(BSM_CPU_ALL, 1), context_of(0, 1) };
     for (int repeat = 0; repeat < 3000; repeat++) {
+        bsm_context *context = contexts[repeat / 2 % 2];
         const bsm_real type = repeat % 2 == 0 ? BSM_REAL_BF16 : BSM_REAL_FP16;
         const bsm_element element = type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16;
         uint16_t numbers[64];
@@ -240,7 +241,7 @@ static void narrow_numbers_have_a_largest(struct test *t)
             FAIL(t, "largest %a: tensor scale %a", largest, (double)r.tensor_scale);
         free_result(&r);
     }
-    bsm_context_destroy(context);
+    bsm_context_destroy(contexts[0]), bsm_context_destroy(contexts[1]);
 }
 
 int main(int argc, char **argv)

@@ -11,13 +11,17 @@
 #include <float.h>
 #include <stdlib.h>
 
-static bsm_context *context_with(int threads)
+static bsm_context *context_of(int threads, bool portable)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .threads = threads };
+    const bsm_context_options options = {
+        .struct_size = sizeof options, .threads = threads, .portable_only = portable
+    };
     bsm_context *context = NULL;
     if (bsm_context_create(&options, &context) != BSM_OK) abort();
     return context;
 }
+
+static bsm_context *context_with(int threads) { return context_of(threads, false); }
 
 static void fill_normal(struct test *t, struct numbers *n, float factor)
 {
@@ -298,10 +302,12 @@ static void check_computed(struct test *t, bsm_context *context, bsm_format form
 
 static void computed_tensor_scales(struct test *t)
 {
-    bsm_context *context = context_with(1);
+    bsm_context *const contexts[] = { context_of(1, false), context_of(1, true) };
     static const float amaxes[] = { 0,         1,         2688,        448,    57344,  28672, 1e-23f,          FLT_MAX,
                                     0x1p-126f, 0x1p-149f, 0x1.8p-130f, 1e-38f, 3e-36f, 0.1f,  0x1.fffffep-118f };
-    for (int divides = 0; divides < 2; divides++) {
+    for (int kind = 0; kind < 4; kind++) {
+        bsm_context *context = contexts[kind / 2];
+        const int divides = kind % 2;
         for (int i = 0; i < 15; i++) {
             check_computed(t, context, BSM_NVFP4, 448 * 6, divides, amaxes[i]);
             check_computed(t, context, BSM_FORMAT_E4M3, 448, divides, amaxes[i]);
@@ -311,7 +317,7 @@ static void computed_tensor_scales(struct test *t)
             check_computed(t, context, BSM_NVFP4, 448 * 6, divides,
                            bsmi_float_from_bits((uint32_t)rnd_between(t, 1, 0x7f7fffff)));
     }
-    bsm_context_destroy(context);
+    bsm_context_destroy(contexts[0]), bsm_context_destroy(contexts[1]);
 }
 
 /* Zero tensors, rows and blocks with a computed scale: no NaN scale, nothing infinite, everything comes back as
