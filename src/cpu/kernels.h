@@ -31,7 +31,7 @@ void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_bf16_few_rows_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch);
 #elif defined(__aarch64__)
-extern const struct bsmi_microkernel bsmi_int8_dot_i8mm, bsmi_int8_dot_dotprod;
+extern const struct bsmi_microkernel bsmi_int8_dot_i8mm, bsmi_int8_dot_dotprod, bsmi_bf16_mmla;
 #endif
 
 #endif

@@ -17,6 +17,15 @@ static bool sums_exact_blocks(bsm_format a, bsm_format b)
 
 static bool sums_fp32_chains(bsm_format a, bsm_format b) { return !sums_exact_blocks(a, b); }
 
+#if defined(__x86_64__) || defined(__aarch64__)
+/* Numbers that bf16 holds, a term each: fp16 would be two, which is no faster than fp32. */
+static bool sums_bf16_pairs(bsm_format a, bsm_format b)
+{
+    return sums_fp32_chains(a, b) && bsmi_bf16_terms(bsm_format_get((int)a)->element) == 1
+           && bsmi_bf16_terms(bsm_format_get((int)b)->element) == 1;
+}
+#endif
+
 #if defined(__x86_64__)
 static bool is_fp4(bsm_format a, bsm_format b)
 {
@@ -44,13 +53,6 @@ static bool exact_blocks_of_32_by(bsm_element of_b, bsm_format a, bsm_format b)
 
 static bool is_by_int8(bsm_format a, bsm_format b) { return exact_blocks_of_32_by(BSM_INT8, a, b); }
 
-/* Numbers that bf16 holds, a term each; fp16 would be two. */
-static bool sums_bf16_pairs(bsm_format a, bsm_format b)
-{
-    return sums_fp32_chains(a, b) && bsmi_bf16_terms(bsm_format_get((int)a)->element) == 1
-           && bsmi_bf16_terms(bsm_format_get((int)b)->element) == 1;
-}
-
 static bool is_by_e2m3(bsm_format a, bsm_format b)
 {
     return exact_blocks_of_32_by(BSM_E2M3, a, b) && bsm_format_get((int)a)->element != BSM_INT8;
@@ -77,6 +79,7 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define INT8_PAIR is_by_int8, BSMI_FAMILY_EXACT_BLOCKS
 #define E2M3_PAIR is_by_e2m3, BSMI_FAMILY_EXACT_BLOCKS
 #define BF16_PAIR sums_bf16_pairs, BSMI_FAMILY_AVX512_BF16
+#define MMLA_PAIR sums_bf16_pairs, BSMI_FAMILY_ARM_BF16
 #define AMX_PAIR sums_bf16, BSMI_FAMILY_AMX_BF16
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
@@ -84,6 +87,7 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define BF16 (VNNI | BSM_CPU_AVX512_BF16)
 #define AMX (VNNI | BSM_CPU_AMX)
 #define I8MM BSM_CPU_I8MM
+#define BFMMLA BSM_CPU_BF16
 #define DOTPROD BSM_CPU_DOTPROD
 
 #define MICROKERNEL(name) &name, NULL, NULL, 0
@@ -121,6 +125,7 @@ const struct bsmi_kernel bsmi_kernels[] = {
 #elif defined(__aarch64__)
     { "int8_dot_i8mm",               I8MM,   BLOCK_PAIR,  8,  8,  512, 1024,  0, MICROKERNEL(bsmi_int8_dot_i8mm) },
     { "int8_dot_dotprod",            DOTPROD, BLOCK_PAIR, 8,  8,  512, 1024,  0, MICROKERNEL(bsmi_int8_dot_dotprod) },
+    { "bf16_mmla",                   BFMMLA, MMLA_PAIR,   8,  8,  512, 1024,  0, MICROKERNEL(bsmi_bf16_mmla) },
 #endif
     { "exact_blocks_portable",       0,      BLOCK_PAIR,  4,  8,  192,  256,  0, TILES(portable, exact_blocks) },
     { "fp32_chains_portable",        0,      CHAIN_PAIR,  4,  8,  192,  256,  0, TILES(portable, fp32_chains) },
