@@ -5,10 +5,10 @@
  * the second operand, packed once for a stretch of K and read by every strip of B.  Products commute, so the sums are
  * those of the other order; they come out transposed, [column][row], and are turned once a stretch.
  *
- * Two sixteens of B's rows are in work by turns for up to 32 rows of A, one for more: four tiles of sums at most, of
+ * Two sixteens of B's rows are in work at a time for up to 32 rows of A, one for more: four tiles of sums at most, of
  * which each waits 52 cycles for itself.  What vectors store cannot be forwarded to a load of a tile; it has to be in
- * the cache first.  So two slices of a sixteen are decoded while those before them are multiplied.  Both together are
- * 4 KiB: a load that is 4 KiB behind a store would wait for it.
+ * the cache first.  So what is decoded goes through a ring of four KiB, and is multiplied three KiB later; in a larger
+ * ring loads would wait for stores whose addresses are 4 KiB away.
  *
  * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees. */
 #if defined(__x86_64__)
@@ -24,13 +24,13 @@
 #define UNIT_INLINE UNIT __attribute__((always_inline)) static inline
 
 enum {
-    SIXTEEN = BSMI_TILE_ROWS, MOST_B = 2, MOST_A = 4, SLICE = BSMI_SLICE, CHUNK = BSMI_ROW_CHUNK,
-    A_BYTES = 1 << 20,
+    SIXTEEN = BSMI_TILE_ROWS, MOST_B = 2, MOST_A = 4, MOST_TERMS = 2, SLICE = BSMI_SLICE, CHUNK = BSMI_ROW_CHUNK,
+    RING = 4, BEHIND = 3, A_BYTES = 1 << 20,
 };
 
 /* Scratch of a tile. */
 struct few_rows {
-    _Alignas(64) unsigned char ring[2][2 * BSMI_TILE_BYTES];
+    _Alignas(64) unsigned char ring[RING * MOST_TERMS * BSMI_TILE_BYTES];
     _Alignas(64) float turned[MOST_B * SIXTEEN][MOST_A * SIXTEEN];           /* sums[column][row] */
     struct bsmi_bf16_rows b[MOST_B];
     _Alignas(64) unsigned char a[A_BYTES];
@@ -44,21 +44,22 @@ struct job {
     int64_t stretch;                      /* columns of K of A's panel */
 };
 
-/* Codes of the next strip's rows: their lines are asked for, some rows a slice, until all of them were. */
+/* Codes of the next strip's rows: some of their lines are asked for in each slice, row by row, as memory likes it. */
 struct upcoming {
     const unsigned char *rows[MOST_B * SIXTEEN];
-    int64_t slice_bytes;
-    int slices_a_line, rows_a_slice;      /* a power of two; 0: there is no next strip */
+    int64_t row_bytes, at;                /* of the stretch; at: in row `row`, what is asked for next */
+    int row, count, lines_a_slice;
 };
 
 /* Slices ----------------------------------------------------------------------------------------------------------- */
 
-UNIT_INLINE void prefetch(const struct upcoming *next, int64_t slice)
+UNIT_INLINE void prefetch(struct upcoming *next)
 {
-    const int64_t part = slice & (next->slices_a_line - 1), at = (slice - part) * next->slice_bytes;
-    const unsigned char *const *const rows = next->rows + part * next->rows_a_slice;
-    for (int r = 0; r < next->rows_a_slice; r++)
-        __builtin_prefetch((const void *)((uintptr_t)rows[r] + (uintptr_t)at), 0, 2);
+    for (int i = 0; i < next->lines_a_slice && next->row < next->count; i++) {
+        __builtin_prefetch((const void *)((uintptr_t)next->rows[next->row] + (uintptr_t)next->at), 0, 2);
+        next->at += 64;
+        if (next->at >= next->row_bytes) next->at = 0, next->row++;
+    }
 }
 
 /* A sixteen of B's rows times A's, of one term each.  Sums: tile 2 which + a of two sixteens of B. */
@@ -98,117 +99,86 @@ UNIT_INLINE void multiply_one(const unsigned char *b, const unsigned char *a)
 struct chunk {
     struct few_rows *memory;
     const unsigned char *a;               /* A's panel from the chunk's first slice on */
-    int a_terms;
-    int64_t before, slices;               /* before: slices of the stretch in front of it */
-    const struct upcoming *next;
+    int64_t slices;
+    struct upcoming *next;
 };
 
-/* What is decoded at a time: a sixteen of B's rows in two slices, so that lines of codes are looked at seldom (16 rows
- * that lie some KiB apart may have few places in a cache); of fp16 both terms of one slice. */
-struct piece { int which; int64_t slice, number; };
-
-UNIT_INLINE unsigned char *slot(const struct chunk *c, const struct piece *p)
+/* A sixteen of B's rows in a slice goes into the ring as number `slice * b_sixteens + which`, and leaves it three
+ * numbers later. */
+UNIT_INLINE unsigned char *slot(const struct chunk *c, int b_terms, int64_t number)
 {
-    return c->memory->ring[p->number % 2];
+    return c->memory->ring + number % RING * b_terms * BSMI_TILE_BYTES;
 }
 
-/* Eight rows of a piece that has two slices. */
-UNIT_INLINE void decode_rows(enum bsmi_bf16_kind kind, const struct chunk *c, const struct piece *p, int first,
-                             __m512i largest[2])
+UNIT_INLINE void decode(enum bsmi_bf16_kind kind, int b_sixteens, const struct chunk *c, int64_t slice, int which)
 {
-    uint16_t *const tiles = (uint16_t *)(void *)slot(c, p);
-    const struct bsmi_bf16_rows *const rows = &c->memory->b[p->which];
-    const __m512i table = _mm512_load_si512(rows->table);
-#pragma GCC unroll 8
-    for (int r = first; r < first + SIXTEEN / 2; r++)
-        for (int i = 0; i < 2; i++)
-            _mm512_store_si512(tiles + i * BSMI_TILE_NUMBERS + r * SLICE,
-                               bf16_decode_row(kind, rows, r, p->slice + i, table, &largest[i]));
-}
-
-UNIT_INLINE void mend(enum bsmi_bf16_kind kind, const struct chunk *c, const struct piece *p, const __m512i largest[2])
-{
-    uint16_t *const tiles = (uint16_t *)(void *)slot(c, p);
-    const struct bsmi_bf16_rows *const rows = &c->memory->b[p->which];
-    for (int i = 0; i < 2; i++)
-        if (rows->nan_scales || (bf16_kind_has_specials(kind) && fp8_has_specials(kind, largest[i])))
-            bsmi_bf16_mend(rows, p->slice + i, false, tiles + i * BSMI_TILE_NUMBERS);
+    unsigned char *const tile = slot(c, kind == BSMI_BF16_OF_FP16 ? 2 : 1, slice * b_sixteens + which);
+    if (slice >= c->slices) return;
+    bsmi_bf16_decode_slice(kind, &c->memory->b[which], slice, (uint16_t *)(void *)tile,
+                           (uint16_t *)(void *)(tile + BSMI_TILE_BYTES));
 }
 
 /* Terms of A are the outer ones, as in bf16_tiles_amx.c. */
-UNIT_INLINE void multiply(int a_sixteens, int b_sixteens, int b_terms, const struct chunk *c, const struct piece *p)
+UNIT_INLINE void multiply(int a_sixteens, int b_sixteens, int a_terms, int b_terms, const struct chunk *c,
+                          int64_t slice, int which)
 {
-    const int64_t slices = BSMI_MIN(2 / b_terms, c->slices - p->slice);
-    const unsigned char *b = slot(c, p), *a = c->a + p->slice * c->a_terms * a_sixteens * BSMI_TILE_BYTES;
-    for (int64_t s = 0; s < slices; s++, b += b_terms * BSMI_TILE_BYTES)
-        for (int i = 0; i < c->a_terms; i++, a += a_sixteens * BSMI_TILE_BYTES)
-            for (int j = 0; j < b_terms; j++) {
-                if (b_sixteens == 1) multiply_one(b + j * BSMI_TILE_BYTES, a);
-                else multiply_one_of_two(p->which, a_sixteens, b + j * BSMI_TILE_BYTES, a);
-            }
-}
-
-UNIT_INLINE void decode_slice(enum bsmi_bf16_kind kind, const struct chunk *c, const struct piece *p, int i)
-{
-    uint16_t *const tiles = (uint16_t *)(void *)slot(c, p) + i * BSMI_TILE_NUMBERS;
-    bsmi_bf16_decode_slice(kind, &c->memory->b[p->which], p->slice + i, tiles, tiles + BSMI_TILE_NUMBERS);
-}
-
-/* Decodes a piece, and multiplies the one before it meanwhile. */
-UNIT_INLINE void decode_and_multiply(enum bsmi_bf16_kind kind, int a_sixteens, int b_sixteens, const struct chunk *c,
-                                     const struct piece *now, const struct piece *before)
-{
-    const int b_terms = kind == BSMI_BF16_OF_FP16 ? 2 : 1;
-    const bool two = b_terms == 1 && now->slice + 1 < c->slices, by_rows = two && !bf16_kind_is_wide(kind);
-    __m512i largest[2] = { _mm512_setzero_si512(), _mm512_setzero_si512() };
-    if (by_rows) decode_rows(kind, c, now, 0, largest);
-    else decode_slice(kind, c, now, 0);
-    if (now->number > 0) multiply(a_sixteens, b_sixteens, b_terms, c, before);
-    if (by_rows) decode_rows(kind, c, now, SIXTEEN / 2, largest), mend(kind, c, now, largest);
-    else if (two) decode_slice(kind, c, now, 1);
+    if (slice < 0 || slice >= c->slices) return;
+    const unsigned char *const b = slot(c, b_terms, slice * b_sixteens + which);
+    const unsigned char *a = c->a + slice * a_terms * a_sixteens * BSMI_TILE_BYTES;
+    for (int i = 0; i < a_terms; i++, a += a_sixteens * BSMI_TILE_BYTES)
+        for (int j = 0; j < b_terms; j++) {
+            if (b_sixteens == 1) multiply_one(b + j * BSMI_TILE_BYTES, a);
+            else multiply_one_of_two(which, a_sixteens, b + j * BSMI_TILE_BYTES, a);
+        }
 }
 
 /* A's next slices into the first-level cache. */
 UNIT_INLINE void prefetch_a(const struct chunk *c, int64_t slice, int64_t slice_bytes)
 {
-    const unsigned char *const from = c->a + slice * slice_bytes;
+    const unsigned char *const from = c->a + (slice + 1) * slice_bytes;
     for (int64_t i = 0; i < slice_bytes; i += 64)
         __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)i));
 }
 
-UNIT_INLINE void add_slices(enum bsmi_bf16_kind kind, int a_sixteens, int b_sixteens, const struct chunk *c)
+UNIT_INLINE void add_slices(enum bsmi_bf16_kind kind, int a_sixteens, int b_sixteens, int a_terms,
+                            const struct chunk *c)
 {
-    const int b_terms = kind == BSMI_BF16_OF_FP16 ? 2 : 1, slices_a_piece = 2 / b_terms;
-    struct piece before = { 0 };
-    int64_t number = 0;
-    for (int64_t s = 0; s < c->slices; s += slices_a_piece) {
-        for (int i = 0; i < slices_a_piece; i++) {
-            prefetch(c->next, c->before + s + i);
-            prefetch_a(c, s + slices_a_piece + i, (int64_t)c->a_terms * a_sixteens * BSMI_TILE_BYTES);
-        }
-        for (int which = 0; which < b_sixteens; which++) {
-            const struct piece now = { which, s, number++ };
-            decode_and_multiply(kind, a_sixteens, b_sixteens, c, &now, &before);
-            before = now;
+    const int b_terms = kind == BSMI_BF16_OF_FP16 ? 2 : 1;
+    for (int64_t s = 0; s < c->slices + BEHIND; s++) {
+        prefetch(c->next);
+        prefetch_a(c, s, (int64_t)a_terms * a_sixteens * BSMI_TILE_BYTES);
+        decode(kind, b_sixteens, c, s, 0);
+        if (b_sixteens == 1) {
+            multiply(a_sixteens, 1, a_terms, b_terms, c, s - BEHIND, 0);
+        } else {
+            multiply(a_sixteens, 2, a_terms, b_terms, c, s - 2, 1);
+            decode(kind, b_sixteens, c, s, 1);
+            multiply(a_sixteens, 2, a_terms, b_terms, c, s - 1, 0);
         }
     }
-    multiply(a_sixteens, b_sixteens, b_terms, c, &before);
 }
 
-UNIT_INLINE void add_slices_of(enum bsmi_bf16_kind kind, int a_sixteens, const struct chunk *c)
+UNIT_INLINE void add_slices_of_terms(enum bsmi_bf16_kind kind, int a_sixteens, int b_sixteens, int a_terms,
+                                     const struct chunk *c)
 {
-    if (a_sixteens == 1) add_slices(kind, 1, 2, c);
-    else if (a_sixteens == 2) add_slices(kind, 2, 2, c);
-    else add_slices(kind, 4, 1, c);
+    if (a_terms == 1) add_slices(kind, a_sixteens, b_sixteens, 1, c);
+    else add_slices(kind, a_sixteens, b_sixteens, 2, c);
 }
 
-UNIT static void add_chunk(const struct job *job, int64_t before, int64_t slices, const struct upcoming *next)
+UNIT_INLINE void add_slices_of(enum bsmi_bf16_kind kind, const struct job *job, const struct chunk *c)
+{
+    if (job->a_sixteens == 1) add_slices_of_terms(kind, 1, 2, job->a_terms, c);
+    else if (job->a_sixteens == 2) add_slices_of_terms(kind, 2, 2, job->a_terms, c);
+    else add_slices_of_terms(kind, 4, 1, job->a_terms, c);
+}
+
+/* `before` slices of the stretch lie in front of the chunk. */
+UNIT static void add_chunk(const struct job *job, int64_t before, int64_t slices, struct upcoming *next)
 {
     const struct chunk chunk = {
-        job->memory, job->memory->a + before * job->a_terms * job->a_sixteens * BSMI_TILE_BYTES, job->a_terms, before,
-        slices, next,
+        job->memory, job->memory->a + before * job->a_terms * job->a_sixteens * BSMI_TILE_BYTES, slices, next,
     };
-    BSMI_BY_BF16_KIND(job->memory->b[0].kind, add_slices_of, job->a_sixteens, &chunk)
+    BSMI_BY_BF16_KIND(job->memory->b[0].kind, add_slices_of, job, &chunk)
 }
 
 /* Sums ------------------------------------------------------------------------------------------------------------- */
@@ -284,15 +254,15 @@ static void pack_a(const struct job *job, int64_t k, int64_t length)
     }
 }
 
-static struct upcoming find_upcoming(const struct job *job, int64_t column, int64_t k)
+static struct upcoming find_upcoming(const struct job *job, int64_t column, int64_t k, int64_t length)
 {
     const struct bsmi_tile *t = job->tile;
     const struct bsmi_matrix *m = t->b.matrix;
-    struct upcoming next = { .slice_bytes = SLICE * m->bits / 8 };
-    next.slices_a_line = m->bits == 4 ? 4 : m->bits <= 8 ? 2 : 1;
-    if (column + job->b_sixteens * SIXTEEN > t->columns) return next;
-    next.rows_a_slice = job->b_sixteens * SIXTEEN / next.slices_a_line;
-    for (int r = 0; r < job->b_sixteens * SIXTEEN; r++)
+    const int64_t left = BSMI_MAX(0, t->columns - column);
+    struct upcoming next = { .row_bytes = length * m->bits / 8,
+                             .count = (int)BSMI_MIN(job->b_sixteens * SIXTEEN, left) };
+    next.lines_a_slice = job->b_sixteens * SIXTEEN * SLICE * m->bits / 8 / 64;
+    for (int r = 0; r < next.count; r++)
         next.rows[r] = bsmi_row(m, t->b_batch, bsmi_source_column(t->column + column + r, t->split)) + k * m->bits / 8;
     return next;
 }
@@ -302,7 +272,7 @@ static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t 
 {
     const struct bsmi_tile *t = job->tile;
     const int64_t width = job->b_sixteens * SIXTEEN, count = BSMI_MIN(width, t->columns - column);
-    const struct upcoming next = find_upcoming(job, column + width, k);
+    struct upcoming next = find_upcoming(job, column + width, k, length);
     if (k > 0) turn(job, column, count), load_sums(job);
     else clear_sums();
     for (int64_t c = 0; c < length; c += CHUNK) {
