@@ -1,6 +1,6 @@
 /* Products of bf16 rows, for Arm with matrix multiplications of bf16 (FEAT_BF16): BFMMLA adds to 2 rows x 2 columns of
- * sums the products of 4 k.  In which order and with which roundings docs/guide/numerics.md says: those of FPCR.EBF = 0,
- * which is what processes begin with.
+ * sums the products of 4 k.  In which order and with which roundings docs/guide/numerics.md says: those of FPCR.EBF =
+ * 0, which is what processes begin with.
  *
  * Panels of both operands are 8 rows: for each 4 of K four squares of 2 rows x 4 k.  Rows are numbers times powers of
  * two of their own (row_exponents.h); K is filled up with zeros to whole slices of 32.
@@ -75,7 +75,9 @@ static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
  * it. */
 BF16_INLINE void add_square(float32x4_t *sums, uint16x8_t a, uint16x8_t b)
 {
-    __asm__(".arch armv8.2-a+bf16\n\tbfmmla %[sums].4s, %[a].8h, %[b].8h" : [sums] "+w"(*sums) : [a] "w"(a), [b] "w"(b));
+    __asm__(".arch armv8.2-a+bf16\n\tbfmmla %[sums].4s, %[a].8h, %[b].8h"
+            : [sums] "+w"(*sums)
+            : [a] "w"(a), [b] "w"(b));
 }
 
 BF16_INLINE float32x4_t load_square(const float *sums, int64_t pitch)
