@@ -221,7 +221,7 @@ static void never_through_fp32(struct test *t)
 }
 
 /* The same trap in NVFP4: tensor scales that bring one of its numbers so near to a midpoint of 16 bits that fp32 does
- * not tell them apart. */
+ * not tell them apart; of bf16's subnormal numbers, too, where what is left of a product is below fp32's least. */
 static void never_through_fp32_in_blocks(struct test *t)
 {
     bsm_context *context = context_with(1);
@@ -229,13 +229,15 @@ static void never_through_fp32_in_blocks(struct test *t)
     for (int repeat = 0; repeat < 4000; repeat++) {
         const bsm_real type = repeat % 2 == 0 ? BSM_REAL_BF16 : BSM_REAL_FP16;
         const bool divides = repeat % 4 < 2;
-        unsigned char codes[16], scale = (unsigned char)rnd_between(t, 1, 126);
+        const bool subnormal = repeat % 4 == 2;
+        unsigned char codes[16], scale = (unsigned char)rnd_between(t, 1, subnormal ? 8 : 126);
         for (int i = 0; i < 16; i++) codes[i] = (unsigned char)i;
         const uint32_t code = (uint32_t)rnd_between(t, 1, 7);
         const double unit = oracle_decode(BSM_E4M3, scale), number = unit * oracle_decode(BSM_E2M1, code);
         const int bits = type == BSM_REAL_BF16 ? 8 : 11;
-        const double midpoint = ldexp((double)rnd_between(t, 1 << (bits - 1), (1 << bits) - 1) + 0.5,
-                                      (int)rnd_between(t, -12, 3) - bits);
+        const double of_normal = ldexp((double)rnd_between(t, 1 << (bits - 1), (1 << bits) - 1) + 0.5,
+                                       (int)rnd_between(t, -12, 3) - bits),
+                     midpoint = subnormal ? ldexp((double)rnd_between(t, 1, 127) + 0.5, -133) : of_normal;
         float tensor_scale = (float)(divides ? number / midpoint : midpoint / number);
         const double near = divides ? number / (double)tensor_scale : number * (double)tensor_scale;
         traps += (double)(float)near == midpoint && near != midpoint;
