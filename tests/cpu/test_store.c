@@ -47,14 +47,15 @@ static uint32_t features(struct test *t, int way)
     return way == 0 ? found : found & ~(uint32_t)BSM_CPU_AVX512;
 }
 
-/* rows x columns numbers of D. */
-static void store(struct test *t, int e, int way, float factor, int64_t rows, int64_t columns, const float *sums,
-                  unsigned char *d)
+/* rows x columns numbers of D; large: of a D with so many more rows that lines are written past the caches. */
+static void store(struct test *t, int e, int way, bool large, float factor, int64_t rows, int64_t columns,
+                  const float *sums, unsigned char *d)
 {
-    const bsm_matrix described = { .struct_size = sizeof described, .format = formats[e], .rows = rows,
-                                   .columns = columns, .data = d };
+    const bsm_matrix described = { .struct_size = sizeof described, .format = formats[e],
+                                   .rows = large ? BSMI_STREAMED_BYTES : rows, .columns = columns, .data = d };
     struct bsmi_matrix m;
     CHECK_OR_RETURN(t, bsmi_matrix_resolve("d", &described, &m) == BSM_OK);
+    CHECK(t, !large || bsmi_is_stored_past_caches(&m));
     const struct bsmi_destination to = { .matrix = &m, .tensor_scale = 1, .features = features(t, way) };
     for (int64_t i = 0; i < rows; i++) bsmi_store_scaled(&to, 0, i, 0, columns, factor, sums + i * columns);
 }
@@ -71,7 +72,7 @@ static void compare(struct test *t, int e, int way, float factor, int64_t count,
     }
 }
 
-/* As one D that is so large that lines are written past the caches; factors: exact, and one that rounds. */
+/* Past the caches, and not; factors: exact, and one that rounds. */
 static void every_kind_of_number_is_rounded_once(struct test *t)
 {
     static const float factors[] = { 1, -0.3F };
@@ -79,12 +80,12 @@ static void every_kind_of_number_is_rounded_once(struct test *t)
     for (int64_t i = 0; i < NUMBERS; i++) sums[i] = number(i);
     for (int e = 0; e < ELEMENTS; e++)
         for (int way = 0; way < 2; way++)
-            for (int f = 0; f < 2; f++) {
+            for (int f = 0; f < 4; f++) {
                 const size_t bytes = (size_t)NUMBERS * (elements[e] == BSM_FP32 ? 4 : 2);
                 unsigned char *d = guarded_at_end(bytes, 64, 0xa5);
-                store(t, e, way, factors[f], NUMBERS / ROW, ROW, sums, d);
+                store(t, e, way, f < 2, factors[f % 2], NUMBERS / ROW, ROW, sums, d);
                 bsmi_end_stream();
-                compare(t, e, way, factors[f], NUMBERS / ROW * ROW, sums, d);
+                compare(t, e, way, factors[f % 2], NUMBERS / ROW * ROW, sums, d);
                 guarded_free(d);
             }
     guarded_free(sums);
@@ -100,7 +101,7 @@ static void only_the_numbers_are_touched(struct test *t)
                 float *sums = guarded_at_end((size_t)count * sizeof *sums, 4, 0);
                 unsigned char *d = guarded_at_end(front + (size_t)count * bytes, bytes, 0xa5);
                 for (int64_t i = 0; i < count; i++) sums[i] = (float)rnd_normal(t);
-                store(t, e, way, 3, 1, count, sums, d + front);
+                store(t, e, way, false, 3, 1, count, sums, d + front);
                 compare(t, e, way, 3, count, sums, d + front);
                 for (size_t i = 0; i < front; i++) CHECK(t, d[i] == 0xa5);
                 guarded_free(sums);
@@ -108,9 +109,29 @@ static void only_the_numbers_are_touched(struct test *t)
             }
 }
 
+/* What is no whole line is written by itself: the numbers begin with a line, and end anywhere. */
+static void only_whole_lines_go_past_the_caches(struct test *t)
+{
+    enum { BEHIND = 64 };
+    float sums[MOST];
+    _Alignas(64) unsigned char d[MOST * sizeof(float) + BEHIND];
+    for (int64_t i = 0; i < MOST; i++) sums[i] = (float)rnd_normal(t);
+    for (int64_t count = 32; count <= MOST; count++)             /* a D of fewer columns is none that is streamed */
+        for (int e = 0; e < ELEMENTS; e++)
+            for (int way = 0; way < 2; way++) {
+                const size_t end = (size_t)count * (elements[e] == BSM_FP32 ? 4 : 2);
+                memset(d, 0xa5, sizeof d);
+                store(t, e, way, true, 3, 1, count, sums, d);
+                bsmi_end_stream();
+                compare(t, e, way, 3, count, sums, d);
+                for (size_t i = end; i < end + BEHIND; i++) CHECK(t, d[i] == 0xa5);
+            }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_kind_of_number_is_rounded_once),
-                                              TEST(only_the_numbers_are_touched) };
+                                              TEST(only_the_numbers_are_touched),
+                                              TEST(only_whole_lines_go_past_the_caches) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -90,6 +90,8 @@ class Rows:
             scales = content.scales[batch][rows][:, first // format_.block : -(-end // format_.block)]
             scales = scales[:, : -(-(end - first) // format_.block)]
         values = format_.values(codes, scales)
+        if format_.scale == "e8m0" and format_.element.name == "e2m1":
+            values = values + 0.0                        # x86's panels hold MXFP4's -0 as +0
         if format_.scale == "e8m0":
             self.exponents, self.fallback = _exponents(format_, codes, scales, other.name == "bf16")
         if format_.name == "bf16":
