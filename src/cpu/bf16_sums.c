@@ -31,17 +31,16 @@ struct bsmi_bf16_exponents bsmi_bf16_find_exponents(const struct bsmi_tile *tile
 
 /* The portable order ----------------------------------------------------------------------------------------------- */
 
-static bool sums_exact_blocks(const struct bsmi_matrix *a, const struct bsmi_matrix *b)
+static bool sums_exact_blocks(const struct bsmi_tile *tile)
 {
-    return a->block != 0 && b->block != 0 && bsmi_element_integer_bits(a->element) > 0
-        && bsmi_element_integer_bits(b->element) > 0;
+    return bsmi_sums_exact_blocks(tile->a.matrix->format, tile->b.matrix->format);
 }
 
 #if defined(__x86_64__)
 /* Machines with units of bf16 numbers have what these need: the table's rows of such kernels ask for it. */
 static const struct bsmi_microkernel *portable_order(const struct bsmi_tile *tile)
 {
-    return sums_exact_blocks(tile->a.matrix, tile->b.matrix) ? &bsmi_int8_dot_vnni : &bsmi_fp32_chains_avx512;
+    return sums_exact_blocks(tile) ? &bsmi_int8_dot_vnni : &bsmi_fp32_chains_avx512;
 }
 
 static void sum_in_portable_order(const struct bsmi_tile *tile, void *scratch)
@@ -57,7 +56,7 @@ static size_t portable_scratch_bytes(int64_t rows, int64_t columns)
 #else
 static void sum_in_portable_order(const struct bsmi_tile *tile, void *scratch)
 {
-    if (sums_exact_blocks(tile->a.matrix, tile->b.matrix)) bsmi_tile_exact_blocks_portable(tile, scratch);
+    if (sums_exact_blocks(tile)) bsmi_tile_exact_blocks_portable(tile, scratch);
     else bsmi_tile_fp32_chains_portable(tile, scratch);
 }
 
@@ -152,7 +151,7 @@ void bsmi_bf16_finish(const struct bsmi_tile *tile, const struct bsmi_bf16_expon
     if (e->a == NULL && e->b == NULL) return;
     for (int64_t j = 0; j < tile->columns; j += columns) {
         struct bsmi_tile part = *tile;
-        const struct bsmi_bf16_exponents of_part = { e->a, e->b == NULL ? NULL : e->b + j };
+        const struct bsmi_bf16_exponents of_part = { e->a, bsmi_exponents_from(e->b, j) };
         part.column += j, part.columns = BSMI_MIN(columns, tile->columns - j);
         part.sums = bsmi_sums_at(tile, 0, j), part.sums_columns = 0;
         finish_columns(&part, &of_part, scratch);

@@ -67,7 +67,7 @@ static struct bsmi_part rows_of(const struct bsmi_part *part, int64_t first, int
     struct bsmi_part rows = *part;
     rows.first += first;
     rows.count = BSMI_MIN(most, part->count - first);
-    if (part->exponents != NULL) rows.exponents += first;
+    rows.exponents = bsmi_exponents_from(part->exponents, first);
     return rows;
 }
 

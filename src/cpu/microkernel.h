@@ -52,6 +52,14 @@ void bsmi_microkernel_sum(const struct bsmi_microkernel *m, const struct bsmi_ti
 void bsmi_microkernel_sum_rows(const struct bsmi_microkernel *m, const struct bsmi_tile *tile,
                                const struct bsmi_bf16_exponents *exponents, void *scratch);
 
+/* Both elements are small integers times a power of two, so that the products of a block sum exactly. */
+static inline bool bsmi_sums_exact_blocks(bsm_format a, bsm_format b)
+{
+    const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
+    return fa->block != 0 && fb->block != 0 && bsmi_element_integer_bits(fa->element) > 0
+        && bsmi_element_integer_bits(fb->element) > 0;
+}
+
 /* Columns of K that share both scales. */
 static inline int bsmi_exact_block_length(const struct bsmi_matrix *a, const struct bsmi_matrix *b)
 {

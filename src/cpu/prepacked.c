@@ -58,7 +58,7 @@ struct packing {
     int64_t strips;
 };
 
-enum { MOST_COLUMNS = 64 };               /* of any microkernel */
+enum { MOST_COLUMNS = 64 };               /* of microkernels that prepack B */
 
 /* One strip of columns of one matrix. */
 static void pack_strip(void *argument, int64_t index, int worker)

@@ -28,4 +28,10 @@ void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, in
 /* Those of a tile's rows of A and of its columns; NULL where all of them are 0. */
 struct bsmi_bf16_exponents { const int16_t *a, *b; };
 
+/* Those of rows from `first` on. */
+static inline const int16_t *bsmi_exponents_from(const int16_t *exponents, int64_t first)
+{
+    return exponents == NULL ? NULL : exponents + first;
+}
+
 #endif

@@ -6,16 +6,8 @@
 #include "kernels.h"
 #include "row_exponents.h"
 
-/* Both elements are small integers times a power of two, so that the products of a block sum exactly; fp32 chains:
- * every other pair. */
-static bool sums_exact_blocks(bsm_format a, bsm_format b)
-{
-    const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
-    return fa->block != 0 && fb->block != 0 && bsmi_element_integer_bits(fa->element) > 0
-        && bsmi_element_integer_bits(fb->element) > 0;
-}
-
-static bool sums_fp32_chains(bsm_format a, bsm_format b) { return !sums_exact_blocks(a, b); }
+/* Every pair but those of exact blocks (microkernel.h). */
+static bool sums_fp32_chains(bsm_format a, bsm_format b) { return !bsmi_sums_exact_blocks(a, b); }
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /* Numbers that bf16 holds, a term each: fp16 would be two, which is no faster than fp32. */
@@ -29,7 +21,7 @@ static bool sums_bf16_pairs(bsm_format a, bsm_format b)
 #if defined(__x86_64__)
 static bool is_fp4(bsm_format a, bsm_format b)
 {
-    return sums_exact_blocks(a, b) && bsm_format_get((int)a)->element == BSM_E2M1
+    return bsmi_sums_exact_blocks(a, b) && bsm_format_get((int)a)->element == BSM_E2M1
            && bsm_format_get((int)b)->element == BSM_E2M1;
 }
 
@@ -48,7 +40,8 @@ static bool sums_fp32_chains_of_codes(bsm_format a, bsm_format b)
 /* B's elements are of_b, and exact blocks have 32. */
 static bool exact_blocks_of_32_by(bsm_element of_b, bsm_format a, bsm_format b)
 {
-    return sums_exact_blocks(a, b) && bsm_format_get((int)b)->element == of_b && bsm_format_get((int)a)->block == 32;
+    return bsmi_sums_exact_blocks(a, b) && bsm_format_get((int)b)->element == of_b
+        && bsm_format_get((int)a)->block == 32;
 }
 
 static bool is_by_int8(bsm_format a, bsm_format b) { return exact_blocks_of_32_by(BSM_INT8, a, b); }
@@ -72,7 +65,7 @@ const char *bsmi_family_order(enum bsmi_family family)
     return orders[family];
 }
 
-#define BLOCK_PAIR sums_exact_blocks, BSMI_FAMILY_EXACT_BLOCKS
+#define BLOCK_PAIR bsmi_sums_exact_blocks, BSMI_FAMILY_EXACT_BLOCKS
 #define CHAIN_PAIR sums_fp32_chains, BSMI_FAMILY_FP32_CHAINS
 #define CODE_PAIR sums_fp32_chains_of_codes, BSMI_FAMILY_FP32_CHAINS
 #define FP4_PAIR is_fp4, BSMI_FAMILY_EXACT_BLOCKS

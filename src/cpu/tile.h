@@ -38,6 +38,13 @@ static inline float *bsmi_sums_at(const struct bsmi_tile *tile, int64_t row, int
     return tile->sums + column / tile->sums_columns * tile->sums_apart + of_row + column % tile->sums_columns;
 }
 
+/* Of a product without columns of K. */
+static inline void bsmi_clear_sums(const struct bsmi_tile *tile)
+{
+    for (int64_t i = 0; i < tile->rows; i++)
+        for (int64_t j = 0; j < tile->columns; j++) *bsmi_sums_at(tile, i, j) = 0;
+}
+
 static inline int64_t bsmi_source_column(int64_t column, int64_t split)
 {
     return split == 0 ? column : column / 2 + (column % 2) * split;

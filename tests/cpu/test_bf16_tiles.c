@@ -1,6 +1,7 @@
 /* Panels of bf16 tiles, and the exponents of their rows, against values decoded by the tests' own arithmetic: number *
  * 2^-exponent, exactly.  Operands end where a page faults; panels are exactly as large as they have to be. */
 #include "naive.h"
+#include "resolved.h"
 
 #include "core/core.h"
 #include "cpu/pack.h"
@@ -94,19 +95,6 @@ static int wanted_exponent(const struct operand *o, bool beside_bf16, int64_t ba
 static int64_t source_row(int64_t row, int64_t split)
 {
     return split == 0 ? row : row % 2 == 0 ? row / 2 : split + row / 2;
-}
-
-struct tables { float values[256], scales[256]; };
-
-static struct bsmi_operand resolve(struct test *t, const struct operand *o, struct bsmi_matrix *m,
-                                   struct tables *tables)
-{
-    CHECK(t, bsmi_matrix_resolve("operand", &o->m, m) == BSM_OK);
-    if (m->bits <= 8) bsmi_element_table(m->element, tables->values);
-    for (int code = 0; code < 256; code++)
-        tables->scales[code] =
-            m->scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : bsmi_ue4m3_to_float((uint8_t)code);
-    return (struct bsmi_operand){ m, tables->values, tables->scales };
 }
 
 static void check_exponents(struct test *t, const struct operand *o, const struct bsmi_part *part, bool beside_bf16,

@@ -2,6 +2,7 @@
  * bit for bit at the edges of register tiles, groups, blocks and chunks; operands end where a page faults, scratch and
  * sums are exactly as large as was asked for, and guarded. */
 #include "naive_orders.h"
+#include "resolved.h"
 
 #include "core/core.h"
 #include "cpu/table.h"
@@ -93,19 +94,6 @@ static struct operand make_operand(struct test *t, int format, int64_t rows, int
     if (!c->apart) set_nans(t, &o);
     if (rows > 0) poison_last_nibbles(&o);
     return o;
-}
-
-struct tables { float values[256], scales[256]; };
-
-static struct bsmi_operand resolve(struct test *t, const struct operand *o, struct bsmi_matrix *m,
-                                   struct tables *tables)
-{
-    CHECK(t, bsmi_matrix_resolve("operand", &o->m, m) == BSM_OK);
-    if (m->bits <= 8) bsmi_element_table(m->element, tables->values);
-    for (int code = 0; code < 256; code++)
-        tables->scales[code] =
-            m->scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : bsmi_ue4m3_to_float((uint8_t)code);
-    return (struct bsmi_operand){ m, tables->values, tables->scales };
 }
 
 /* The tile's sums through a kernel, tight: rows x columns. */

@@ -278,7 +278,7 @@ static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t 
     for (int64_t c = 0; c < length; c += CHUNK) {
         const struct bsmi_part part = { t->b, t->b_batch, t->column + column, count, t->split, k + c,
                                         BSMI_MIN(CHUNK, length - c),
-                                        job->exponents.b == NULL ? NULL : job->exponents.b + column };
+                                        bsmi_exponents_from(job->exponents.b, column) };
         for (int i = 0; i < job->b_sixteens; i++)     /* the last strip may have one: it is taken twice */
             bsmi_bf16_rows_make(&part, count > i * SIXTEEN ? i * SIXTEEN : 0, &job->memory->b[i]);
         add_chunk(job, c / SLICE, bsmi_ceil_div(part.length, SLICE), &next);
@@ -287,19 +287,13 @@ static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t 
     turn_back(job, column, count);
 }
 
-static void clear(const struct bsmi_tile *t)
-{
-    for (int64_t i = 0; i < t->rows; i++)
-        memset(t->sums + i * t->sums_pitch, 0, (size_t)t->columns * sizeof(float));
-}
-
 UNIT void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch)
 {
     static const struct bsmi_tile_configuration whole = BSMI_WHOLE_TILES;
     unsigned char *const memory = (unsigned char *)scratch + bsmi_bf16_exponents_bytes(tile->rows, tile->columns);
     struct job job = make_job(tile, (struct few_rows *)(void *)memory);
     job.exponents = bsmi_bf16_find_exponents(tile, scratch);
-    if (tile->k == 0) clear(tile);
+    if (tile->k == 0) bsmi_clear_sums(tile);
     BSMI_TILE_CONFIGURE(&whole);
     for (int64_t k = 0; k < tile->k; k += job.stretch) {
         const int64_t length = BSMI_MIN(job.stretch, tile->k - k);

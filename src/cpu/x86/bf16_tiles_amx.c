@@ -146,18 +146,13 @@ static size_t panel_bytes(int terms, int64_t length)
     return (size_t)(bsmi_ceil_div(length, SLICE) * terms * SLICE_BYTES);
 }
 
-static const int16_t *exponents_from(const int16_t *exponents, int64_t first)
-{
-    return exponents == NULL ? NULL : exponents + first;
-}
-
 static void pack_b(const struct job *job, int64_t k, int64_t length)
 {
     const struct bsmi_tile *t = job->tile;
     unsigned char *panel = job->b_panels;
     for (int64_t j = 0; j < t->columns; j += STRIP, panel += panel_bytes(job->b_terms, length)) {
         const struct bsmi_part part = { t->b, t->b_batch, t->column + j, BSMI_MIN(STRIP, t->columns - j), t->split, k,
-                                        length, exponents_from(job->exponents.b, j) };
+                                        length, bsmi_exponents_from(job->exponents.b, j) };
         bsmi_bf16_column_tiles_avx512(&part, SIXTEENS, job->b_terms, (uint16_t *)(void *)panel);
     }
 }
@@ -169,7 +164,7 @@ static void pack_a(const struct job *job, const struct rows *rows, int64_t k, in
     for (int64_t i = 0; i < rows->count; i += STRIP, panel += panel_bytes(job->a_terms, length)) {
         const int64_t count = BSMI_MIN(STRIP, rows->count - i);
         const struct bsmi_part part = { t->a, t->a_batch, t->row + rows->first + i, count, 0, k, length,
-                                        exponents_from(job->exponents.a, rows->first + i) };
+                                        bsmi_exponents_from(job->exponents.a, rows->first + i) };
         bsmi_bf16_row_tiles_avx512(&part, (int)bsmi_ceil_div(count, 16), job->a_terms, (uint16_t *)(void *)panel);
     }
 }
@@ -201,16 +196,11 @@ static void add_rows(const struct job *job, const struct rows *rows, int64_t k, 
     }
 }
 
-static void clear_rows(const struct bsmi_tile *t)
-{
-    for (int64_t i = 0; i < t->rows; i++)
-        for (int64_t j = 0; j < t->columns; j++) *bsmi_sums_at(t, i, j) = 0;
-}
-
 static void finish_rows(const struct job *job, const struct rows *rows)
 {
     struct bsmi_tile part = *job->tile;
-    const struct bsmi_bf16_exponents exponents = { exponents_from(job->exponents.a, rows->first), job->exponents.b };
+    const struct bsmi_bf16_exponents exponents = { bsmi_exponents_from(job->exponents.a, rows->first),
+                                                   job->exponents.b };
     part.row += rows->first, part.rows = rows->count, part.sums = rows->sums;
     bsmi_bf16_finish(&part, &exponents, job->finish_scratch);
     if (part.finish != NULL) part.finish(part.finish_argument, rows->first, rows->count, rows->sums);
@@ -234,7 +224,7 @@ BSMI_AMX void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch)
     struct job job = make_job(tile, (unsigned char *)scratch + bsmi_bf16_exponents_bytes(tile->rows, tile->columns));
     job.exponents = bsmi_bf16_find_exponents(tile, scratch);
     if (tile->k == 0) {
-        clear_rows(tile);
+        bsmi_clear_sums(tile);
         if (tile->finish != NULL) tile->finish(tile->finish_argument, 0, tile->rows, tile->sums);
         return;
     }

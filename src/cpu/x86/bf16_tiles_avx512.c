@@ -232,7 +232,7 @@ AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, str
     *own = *part;
     own->first += first;
     own->count = BSMI_MIN(BSMI_TILE_ROWS, part->count - first);
-    if (own->exponents != NULL) own->exponents += first;
+    own->exponents = bsmi_exponents_from(own->exponents, first);
     rows->kind = kind_of(m);
     rows->nan_scales = false;
     if (m->bits > 8) {
