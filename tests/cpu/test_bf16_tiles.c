@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #if defined(__x86_64__)
-#include "cpu/x86/bf16_tiles_avx512.h"
+#include "cpu/x86/bf16/bf16_tiles_avx512.h"
 #define PACKERS (bsmi_cpu_detect(BSM_CPU_ALL) & BSM_CPU_AVX512)
 #else                                     /* exponents of rows are there on every machine */
 static size_t bsmi_bf16_panel_bytes(int sixteens, int terms, int64_t length)

@@ -33,7 +33,7 @@ FOLDERS = {
     "quantize": {"block": [], "walk": ["block"], "kernels": ["block", "walk"], ".": ["block", "walk", "kernels"]},
     "file": {"io": [], "npy": ["io"], "tensors": [], "read": ["io", "tensors"], "weights": ["read"],
              "write": ["io", "tensors"]},
-    "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "arm": ["."]},
+    "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "x86/bf16": [".", "x86"], "arm": ["."]},
     "cli": {
         ".": [], "args": ["."], "io": ["."], "plot": [".", "io"], "machine": ["."], "matrices": [".", "io"],
         "checkpoint": [".", "io", "matrices"],

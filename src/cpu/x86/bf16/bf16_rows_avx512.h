@@ -11,8 +11,8 @@
 #define BSMI_BF16_ROWS_AVX512_H
 
 #include "cpu/row_exponents.h"
-#include "halves_avx512.h"
-#include "words_avx2.h"
+#include "cpu/x86/halves_avx512.h"
+#include "cpu/x86/words_avx2.h"
 
 enum { BSMI_SLICE = 32, BSMI_TILE_ROWS = 16, BSMI_TILE_NUMBERS = BSMI_SLICE * BSMI_TILE_ROWS };
 
