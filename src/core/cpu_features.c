@@ -103,7 +103,8 @@ static uint32_t found_by_cpuid(void)
     if (zmm && (extended_b & AVX512) == AVX512 && avx512vl) found |= BSM_CPU_AVX512;
     if (zmm && (extended_c & bit_AVX512VNNI) != 0) found |= BSM_CPU_AVX512_VNNI;
     if (zmm && has_bf16_dot_products()) found |= BSM_CPU_AVX512_BF16;
-    if (zmm && has_tiles()) found |= BSM_CPU_AMX;
+    /* Every CPU with tiles has permutations of bytes, too, which its kernels use. */
+    if (zmm && (extended_c & bit_AVX512VBMI) != 0 && has_tiles()) found |= BSM_CPU_AMX;
     return found;
 }
 

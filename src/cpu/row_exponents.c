@@ -83,10 +83,16 @@ static const uint8_t *scales_of_row(const struct rows *rows, int64_t r)
     return bsmi_scale_pointer(rows->m, rows->batch, bsmi_source_column(rows->first + r, rows->split), 0);
 }
 
-/* 1 for rows that have a scale outside, else 0. */
+/* 1 for rows that have a scale outside, else 0.  Rows without a gap between them are looked at as one first. */
 static void mark_linear(const struct rows *rows, int64_t blocks, int16_t *marks)
 {
     const struct bounds bounds = bounds_of(rows->m->element);
+    const int64_t last = rows->count - 1;
+    if (rows->split == 0 && scales_of_row(rows, last) - scales_of_row(rows, 0) == last * blocks
+        && !any_outside(bounds, scales_of_row(rows, 0), rows->count * blocks)) {
+        memset(marks, 0, (size_t)rows->count * sizeof *marks);
+        return;
+    }
     for (int64_t r = 0; r < rows->count; r++) marks[r] = any_outside(bounds, scales_of_row(rows, r), blocks);
 }
 

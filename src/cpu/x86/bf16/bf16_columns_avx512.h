@@ -9,30 +9,13 @@
 
 enum { BSMI_PAIR_NUMBERS = 2 * BSMI_TILE_ROWS /* two columns of a column tile: a vector */, BSMI_MOST_SLICES = 4 };
 
-/* Codes of some slices of 16 rows, a row after the other.  Of each row a cache line is read whole: rows often lie so
+/* Codes of some slices (bf16_slices_of_lines) of 16 rows, a row after the other.  Of each row a cache line is read whole: rows often lie so
  * that few of their lines fit a cache together. */
 struct bsmi_bf16_lines {
     _Alignas(64) uint8_t bytes[BSMI_TILE_ROWS][64];
     const uint8_t *rows[BSMI_TILE_ROWS];
+    bool normal;                          /* 8-bit floats: all are normal numbers, by what bf16_rows_vbmi.h reads */
 };
-
-/* So many slices; their number of bytes divides 64, but for elements of 6 bits. */
-AVX512_INLINE int bf16_slices_of_lines(enum bsmi_bf16_kind kind)
-{
-    switch (kind) {
-    case BSMI_BF16_OF_FP4:
-    case BSMI_BF16_OF_FP4_BLOCK16:
-    case BSMI_BF16_OF_NVFP4: return 4;
-    case BSMI_BF16_OF_BF16:
-    case BSMI_BF16_OF_FP16: return 1;
-    default: return 2;
-    }
-}
-
-AVX512_INLINE int bf16_slice_bytes(enum bsmi_bf16_kind kind)
-{
-    return kind == BSMI_BF16_OF_E2M3 || kind == BSMI_BF16_OF_E3M2 ? 24 : 64 / bf16_slices_of_lines(kind);
-}
 
 /* `count` slices from `slice` on, which is a multiple of how many lines hold; not of fp16. */
 AVX512_INLINE void bsmi_bf16_read_lines(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,

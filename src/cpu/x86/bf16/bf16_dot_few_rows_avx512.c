@@ -73,7 +73,7 @@ DOT static void pack_b(const struct bsmi_part *part, int exact_block, void *memo
     (void)exact_block;
     panel->count = (int)bsmi_ceil_div(part->count, BSMI_TILE_ROWS);
     panel->ahead = find_ahead(part);
-    for (int i = 0; i < panel->count; i++) bsmi_bf16_rows_make(part, i * BSMI_TILE_ROWS, &panel->sixteens[i]);
+    for (int i = 0; i < panel->count; i++) bsmi_bf16_rows_make(part, i * BSMI_TILE_ROWS, true, &panel->sixteens[i]);
 }
 
 /* Multiplying ------------------------------------------------------------------------------------------------------ */

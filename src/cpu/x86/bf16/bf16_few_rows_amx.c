@@ -2,25 +2,30 @@
  *
  * B is read once, as it is stored: 16 of its rows and 32 columns of K are decoded at a time into a row tile of bf16,
  * which is the *first* operand of TDPBF16PS, so that nothing is transposed on the way.  The rows of A are column tiles,
- * the second operand, packed once for a stretch of K and read by every strip of B.  Products commute, so the sums are
- * those of the other order; they come out transposed, [column][row], and are turned once a stretch.
+ * the second operand, packed once for a stretch of K and read by every strip of B; up to 8 rows have tiles of fewer
+ * columns.  Products commute, so the sums are those of the other order; they come out transposed, [column][row], and
+ * are turned once a stretch.
  *
  * Two sixteens of B's rows are in work at a time for up to 32 rows of A, one for more: four tiles of sums at most, of
  * which each waits 52 cycles for itself.  What vectors store cannot be forwarded to a load of a tile; it has to be in
- * the cache first.  So what is decoded goes through a ring of four KiB, and is multiplied three KiB later; in a larger
- * ring loads would wait for stores whose addresses are 4 KiB away.
+ * the cache first, and it is written there in order.  So what is decoded goes through a ring of four KiB, and is
+ * multiplied three KiB later; in a larger ring loads would wait for stores whose addresses are 4 KiB away.  Codes are
+ * copied a cache line of each row at a time: rows often lie so that few of their lines fit the first-level cache
+ * together.
  *
  * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees. */
 #if defined(__x86_64__)
 #include "amx.h"
-#include "bf16_rows_avx512.h"
+#include "bf16_columns_avx512.h"
+#include "bf16_rows_vbmi.h"
 #include "bf16_tiles_avx512.h"
 #include "core/core.h"
 #include "cpu/bf16_sums.h"
 #include "cpu/kernels.h"
 #include "matrix/rows.h"
 
-#define UNIT __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16,amx-int8")))
+#define UNIT \
+    __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,amx-tile,amx-bf16,amx-int8")))
 #define UNIT_INLINE UNIT __attribute__((always_inline)) static inline
 
 enum {
@@ -31,6 +36,7 @@ enum {
 /* Scratch of a tile. */
 struct few_rows {
     _Alignas(64) unsigned char ring[RING * MOST_TERMS * BSMI_TILE_BYTES];
+    struct bsmi_bf16_lines lines[MOST_B];
     _Alignas(64) float turned[MOST_B * SIXTEEN][MOST_A * SIXTEEN];           /* sums[column][row] */
     struct bsmi_bf16_rows b[MOST_B];
     _Alignas(64) unsigned char a[A_BYTES];
@@ -40,49 +46,56 @@ struct job {
     const struct bsmi_tile *tile;
     struct bsmi_bf16_exponents exponents;
     struct few_rows *memory;
-    int a_sixteens, b_sixteens, a_terms;
+    int a_sixteens, a_columns;            /* of a tile of A: 16, or fewer of a single one */
+    int b_sixteens, a_terms;
     int64_t stretch;                      /* columns of K of A's panel */
+    int64_t slice_bytes;                  /* of A's panel */
 };
 
-/* Codes of the next strip's rows: some of their lines are asked for in each slice, row by row, as memory likes it. */
+/* Codes of the next strip's rows: some lines are asked for in each slice, row by row, as memory likes it. */
 struct upcoming {
     const unsigned char *rows[MOST_B * SIXTEEN];
     int64_t row_bytes, at;                /* of the stretch; at: in row `row`, what is asked for next */
-    int row, count, lines_a_slice;
+    int row, count;
 };
 
 /* Slices ----------------------------------------------------------------------------------------------------------- */
 
-UNIT_INLINE void prefetch(struct upcoming *next)
+/* What is constant in a loop over slices. */
+struct shape { enum bsmi_bf16_kind kind; int a_sixteens, b_sixteens, a_terms, b_terms; };
+
+/* As many lines as the strip's codes have in a slice; what is asked for behind a row's end is of the next. */
+UNIT_INLINE void prefetch(const struct shape *is, struct upcoming *next)
 {
-    for (int i = 0; i < next->lines_a_slice && next->row < next->count; i++) {
-        __builtin_prefetch((const void *)((uintptr_t)next->rows[next->row] + (uintptr_t)next->at), 0, 2);
-        next->at += 64;
-        if (next->at >= next->row_bytes) next->at = 0, next->row++;
-    }
+    const int bytes = is->b_sixteens * SIXTEEN * bf16_slice_bytes(is->kind);
+    if (next->row >= next->count) return;
+    const uintptr_t at = (uintptr_t)next->rows[next->row] + (uintptr_t)next->at;
+#pragma GCC unroll 32
+    for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)(at + (uintptr_t)i), 0, 2);
+    next->at += bytes;
+    if (next->at >= next->row_bytes) next->at = 0, next->row++;
 }
 
-/* A sixteen of B's rows times A's, of one term each.  Sums: tile 2 which + a of two sixteens of B. */
-UNIT_INLINE void multiply_one_of_two(int which, int a_sixteens, const unsigned char *b, const unsigned char *a)
+/* A sixteen of B's rows times one or two of A's, of one term each.  Sums: tile 2 which + a of two sixteens of B.  Tiles
+ * of A lie where the first sixteen loaded them, unless other terms came in between. */
+UNIT_INLINE void multiply_one_of_two(int which, bool load_a, int a_sixteens, const unsigned char *b,
+                                     const unsigned char *a, ptrdiff_t a_row_bytes)
 {
+    if (load_a) BSMI_TILE_LOAD(6, a, a_row_bytes);
+    if (load_a && a_sixteens == 2) BSMI_TILE_LOAD(7, a + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES);
     if (which == 0) {
         BSMI_TILE_LOAD(4, b, BSMI_TILE_ROW_BYTES);
-        BSMI_TILE_LOAD(6, a, BSMI_TILE_ROW_BYTES);
         BSMI_TILE_DOT_BF16(0, 4, 6);
-        if (a_sixteens == 1) return;
-        BSMI_TILE_LOAD(7, a + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES);
-        BSMI_TILE_DOT_BF16(1, 4, 7);
+        if (a_sixteens == 2) BSMI_TILE_DOT_BF16(1, 4, 7);
     } else {
         BSMI_TILE_LOAD(5, b, BSMI_TILE_ROW_BYTES);
-        BSMI_TILE_LOAD(6, a, BSMI_TILE_ROW_BYTES);
         BSMI_TILE_DOT_BF16(2, 5, 6);
-        if (a_sixteens == 1) return;
-        BSMI_TILE_LOAD(7, a + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES);
-        BSMI_TILE_DOT_BF16(3, 5, 7);
+        if (a_sixteens == 2) BSMI_TILE_DOT_BF16(3, 5, 7);
     }
 }
 
-UNIT_INLINE void multiply_one(const unsigned char *b, const unsigned char *a)
+/* One of B's times three or four of A's. */
+UNIT_INLINE void multiply_one(int a_sixteens, const unsigned char *b, const unsigned char *a)
 {
     BSMI_TILE_LOAD(4, b, BSMI_TILE_ROW_BYTES);
     BSMI_TILE_LOAD(5, a, BSMI_TILE_ROW_BYTES);
@@ -91,6 +104,7 @@ UNIT_INLINE void multiply_one(const unsigned char *b, const unsigned char *a)
     BSMI_TILE_DOT_BF16(1, 4, 6);
     BSMI_TILE_LOAD(7, a + 2 * BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES);
     BSMI_TILE_DOT_BF16(2, 4, 7);
+    if (a_sixteens == 3) return;
     BSMI_TILE_LOAD(5, a + 3 * BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES);
     BSMI_TILE_DOT_BF16(3, 4, 5);
 }
@@ -99,92 +113,105 @@ UNIT_INLINE void multiply_one(const unsigned char *b, const unsigned char *a)
 struct chunk {
     struct few_rows *memory;
     const unsigned char *a;               /* A's panel from the chunk's first slice on */
-    int64_t slices;
+    int64_t a_slice_bytes, a_row_bytes, slices;
     struct upcoming *next;
 };
 
 /* A sixteen of B's rows in a slice goes into the ring as number `slice * b_sixteens + which`, and leaves it three
- * numbers later. */
-UNIT_INLINE unsigned char *slot(const struct chunk *c, int b_terms, int64_t number)
+ * numbers later.  Second terms lie in a ring of their own. */
+enum { TO_SECOND_TERM = RING * BSMI_TILE_BYTES };
+
+UNIT_INLINE unsigned char *slot(const struct shape *is, const struct chunk *c, int64_t slice, int which)
 {
-    return c->memory->ring + number % RING * b_terms * BSMI_TILE_BYTES;
+    return c->memory->ring + (slice * is->b_sixteens + which) % RING * BSMI_TILE_BYTES;
 }
 
-UNIT_INLINE void decode(enum bsmi_bf16_kind kind, int b_sixteens, const struct chunk *c, int64_t slice, int which)
+UNIT_INLINE void decode(const struct shape *is, const struct chunk *c, int64_t slice, int which)
 {
-    unsigned char *const tile = slot(c, kind == BSMI_BF16_OF_FP16 ? 2 : 1, slice * b_sixteens + which);
+    const int at_once = bf16_slices_of_lines(is->kind);
+    const struct bsmi_bf16_rows *const rows = &c->memory->b[which];
+    struct bsmi_bf16_lines *const lines = &c->memory->lines[which];
+    unsigned char *const tile = slot(is, c, slice, which);
+    uint16_t *const first = (uint16_t *)(void *)tile, *const second = (uint16_t *)(void *)(tile + TO_SECOND_TERM);
     if (slice >= c->slices) return;
-    bsmi_bf16_decode_slice(kind, &c->memory->b[which], slice, (uint16_t *)(void *)tile,
-                           (uint16_t *)(void *)(tile + BSMI_TILE_BYTES));
+    if (bf16_kind_is_wide(is->kind)) {
+        bsmi_bf16_decode_slice(is->kind, rows, slice, first, second);
+        return;
+    }
+    if (slice % at_once == 0)
+        bsmi_bf16_copy_lines(is->kind, rows, slice, (int)BSMI_MIN(at_once, c->slices - slice), lines);
+    bsmi_bf16_decode_lines(is->kind, rows, slice, lines, (int)(slice % at_once), first);
 }
 
 /* Terms of A are the outer ones, as in bf16_tiles_amx.c. */
-UNIT_INLINE void multiply(int a_sixteens, int b_sixteens, int a_terms, int b_terms, const struct chunk *c,
-                          int64_t slice, int which)
+UNIT_INLINE void multiply(const struct shape *is, const struct chunk *c, int64_t slice, int which)
 {
     if (slice < 0 || slice >= c->slices) return;
-    const unsigned char *const b = slot(c, b_terms, slice * b_sixteens + which);
-    const unsigned char *a = c->a + slice * a_terms * a_sixteens * BSMI_TILE_BYTES;
-    for (int i = 0; i < a_terms; i++, a += a_sixteens * BSMI_TILE_BYTES)
-        for (int j = 0; j < b_terms; j++) {
-            if (b_sixteens == 1) multiply_one(b + j * BSMI_TILE_BYTES, a);
-            else multiply_one_of_two(which, a_sixteens, b + j * BSMI_TILE_BYTES, a);
+    const unsigned char *a = c->a + slice * c->a_slice_bytes;
+    for (int i = 0; i < is->a_terms; i++, a += c->a_slice_bytes / is->a_terms)
+        for (int j = 0; j < is->b_terms; j++) {
+            const unsigned char *const b = slot(is, c, slice, which) + j * TO_SECOND_TERM;
+            if (is->b_sixteens == 1) multiply_one(is->a_sixteens, b, a);
+            else multiply_one_of_two(which, j == 0 && (which == 0 || is->a_terms > 1), is->a_sixteens, b, a,
+                                     (ptrdiff_t)c->a_row_bytes);
         }
 }
 
-/* A's next slices into the first-level cache. */
-UNIT_INLINE void prefetch_a(const struct chunk *c, int64_t slice, int64_t slice_bytes)
+UNIT_INLINE void add_slices(const struct shape *is, const struct chunk *c)
 {
-    const unsigned char *const from = c->a + (slice + 1) * slice_bytes;
-    for (int64_t i = 0; i < slice_bytes; i += 64)
-        __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)i));
-}
-
-UNIT_INLINE void add_slices(enum bsmi_bf16_kind kind, int a_sixteens, int b_sixteens, int a_terms,
-                            const struct chunk *c)
-{
-    const int b_terms = kind == BSMI_BF16_OF_FP16 ? 2 : 1;
     for (int64_t s = 0; s < c->slices + BEHIND; s++) {
-        prefetch(c->next);
-        prefetch_a(c, s, (int64_t)a_terms * a_sixteens * BSMI_TILE_BYTES);
-        decode(kind, b_sixteens, c, s, 0);
-        if (b_sixteens == 1) {
-            multiply(a_sixteens, 1, a_terms, b_terms, c, s - BEHIND, 0);
+        prefetch(is, c->next);
+        decode(is, c, s, 0);
+        if (is->b_sixteens == 1) {
+            multiply(is, c, s - BEHIND, 0);
         } else {
-            multiply(a_sixteens, 2, a_terms, b_terms, c, s - 2, 1);
-            decode(kind, b_sixteens, c, s, 1);
-            multiply(a_sixteens, 2, a_terms, b_terms, c, s - 1, 0);
+            multiply(is, c, s - 2, 1);
+            decode(is, c, s, 1);
+            multiply(is, c, s - 1, 0);
         }
     }
 }
 
-UNIT_INLINE void add_slices_of_terms(enum bsmi_bf16_kind kind, int a_sixteens, int b_sixteens, int a_terms,
-                                     const struct chunk *c)
+UNIT_INLINE void add_slices_of_terms(enum bsmi_bf16_kind kind, int a_sixteens, int a_terms, const struct chunk *c)
 {
-    if (a_terms == 1) add_slices(kind, a_sixteens, b_sixteens, 1, c);
-    else add_slices(kind, a_sixteens, b_sixteens, 2, c);
+    const struct shape shape = { kind, a_sixteens, a_sixteens > 2 ? 1 : MOST_B, a_terms,
+                                 kind == BSMI_BF16_OF_FP16 ? 2 : 1 };
+    add_slices(&shape, c);
+}
+
+UNIT_INLINE void add_slices_of_rows(enum bsmi_bf16_kind kind, int a_sixteens, int a_terms, const struct chunk *c)
+{
+    if (a_terms == 1) add_slices_of_terms(kind, a_sixteens, 1, c);
+    else add_slices_of_terms(kind, a_sixteens, 2, c);
 }
 
 UNIT_INLINE void add_slices_of(enum bsmi_bf16_kind kind, const struct job *job, const struct chunk *c)
 {
-    if (job->a_sixteens == 1) add_slices_of_terms(kind, 1, 2, job->a_terms, c);
-    else if (job->a_sixteens == 2) add_slices_of_terms(kind, 2, 2, job->a_terms, c);
-    else add_slices_of_terms(kind, 4, 1, job->a_terms, c);
+    switch (job->a_sixteens) {
+    case 1: add_slices_of_rows(kind, 1, job->a_terms, c); break;
+    case 2: add_slices_of_rows(kind, 2, job->a_terms, c); break;
+    case 3: add_slices_of_rows(kind, 3, job->a_terms, c); break;
+    default: add_slices_of_rows(kind, 4, job->a_terms, c); break;
+    }
 }
 
-/* `before` slices of the stretch lie in front of the chunk. */
-UNIT static void add_chunk(const struct job *job, int64_t before, int64_t slices, struct upcoming *next)
+UNIT static void add_chunk(const struct job *job, const struct chunk *chunk)
 {
-    const struct chunk chunk = {
-        job->memory, job->memory->a + before * job->a_terms * job->a_sixteens * BSMI_TILE_BYTES, slices, next,
-    };
-    BSMI_BY_BF16_KIND(job->memory->b[0].kind, add_slices_of, job, &chunk)
+    BSMI_BY_BF16_KIND(chunk->memory->b[0].kind, add_slices_of, job, chunk)
 }
 
 /* Sums ------------------------------------------------------------------------------------------------------------- */
 
-#define ROW_OF_SUMS(b) job->memory->turned[(b) * SIXTEEN]
 enum { TURNED_PITCH = MOST_A * SIXTEEN * sizeof(float) };
+
+static struct bsmi_tile_configuration configuration_of(const struct job *job)
+{
+    struct bsmi_tile_configuration tiles = BSMI_WHOLE_TILES;
+    static const int of_a_columns[] = { 0, 1, 2, 3, 6, 7 };
+    for (size_t i = 0; job->a_sixteens == 1 && i < sizeof of_a_columns / sizeof of_a_columns[0]; i++)
+        tiles.row_bytes[of_a_columns[i]] = (uint16_t)(job->a_columns * 4);
+    return tiles;
+}
 
 UNIT static void clear_sums(void)
 {
@@ -196,29 +223,48 @@ UNIT static void clear_sums(void)
 
 UNIT static void load_sums(const struct job *job)
 {
-    const int two = job->b_sixteens == 2;
-    BSMI_TILE_LOAD(0, ROW_OF_SUMS(0), TURNED_PITCH);
-    BSMI_TILE_LOAD(1, ROW_OF_SUMS(0) + 16, TURNED_PITCH);
-    BSMI_TILE_LOAD(2, two ? ROW_OF_SUMS(1) : ROW_OF_SUMS(0) + 32, TURNED_PITCH);
-    BSMI_TILE_LOAD(3, two ? ROW_OF_SUMS(1) + 16 : ROW_OF_SUMS(0) + 48, TURNED_PITCH);
+    const float *const sums = job->memory->turned[0], *const other = job->memory->turned[SIXTEEN];
+    const bool two = job->b_sixteens == 2;
+    BSMI_TILE_LOAD(0, sums, TURNED_PITCH);
+    if (two) BSMI_TILE_LOAD(2, other, TURNED_PITCH);
+    if (job->a_sixteens == 1) return;
+    BSMI_TILE_LOAD(1, sums + 16, TURNED_PITCH);
+    if (two) BSMI_TILE_LOAD(3, other + 16, TURNED_PITCH);
+    if (two) return;
+    BSMI_TILE_LOAD(2, sums + 32, TURNED_PITCH);
+    BSMI_TILE_LOAD(3, sums + 48, TURNED_PITCH);
 }
 
 UNIT static void store_sums(const struct job *job)
 {
-    const int two = job->b_sixteens == 2;
-    BSMI_TILE_STORE(0, ROW_OF_SUMS(0), TURNED_PITCH);
-    BSMI_TILE_STORE(1, ROW_OF_SUMS(0) + 16, TURNED_PITCH);
-    BSMI_TILE_STORE(2, two ? ROW_OF_SUMS(1) : ROW_OF_SUMS(0) + 32, TURNED_PITCH);
-    BSMI_TILE_STORE(3, two ? ROW_OF_SUMS(1) + 16 : ROW_OF_SUMS(0) + 48, TURNED_PITCH);
+    float *const sums = job->memory->turned[0], *const other = job->memory->turned[SIXTEEN];
+    const bool two = job->b_sixteens == 2;
+    BSMI_TILE_STORE(0, sums, TURNED_PITCH);
+    if (two) BSMI_TILE_STORE(2, other, TURNED_PITCH);
+    if (job->a_sixteens == 1) return;
+    BSMI_TILE_STORE(1, sums + 16, TURNED_PITCH);
+    if (two) BSMI_TILE_STORE(3, other + 16, TURNED_PITCH);
+    if (two) return;
+    BSMI_TILE_STORE(2, sums + 32, TURNED_PITCH);
+    BSMI_TILE_STORE(3, sums + 48, TURNED_PITCH);
 }
 
-/* The strip's sums, of columns [column, column + count), out of `turned` or into it. */
-static void turn_back(const struct job *job, int64_t column, int64_t count)
+/* The strip's sums, of columns [column, column + count), into the tile's: 16 columns by four rows at a time. */
+UNIT static void turn_back(const struct job *job, int64_t column, int64_t count)
 {
     const struct bsmi_tile *t = job->tile;
-    for (int64_t i = 0; i < t->rows; i++)
-        for (int64_t j = 0; j < count; j++)
-            t->sums[i * t->sums_pitch + column + j] = job->memory->turned[j][i];
+    for (int64_t j = 0; j < count; j += SIXTEEN) {
+        const __mmask16 there = (__mmask16)(0xffff >> (SIXTEEN - BSMI_MIN(SIXTEEN, count - j)));
+        const uint8_t *columns[SIXTEEN];
+        for (int c = 0; c < SIXTEEN; c++) columns[c] = (const uint8_t *)job->memory->turned[j + c];
+        for (int64_t i = 0; i < t->rows; i += 4) {
+            __m512i fours[4];
+            load_fours(columns, i * (int64_t)sizeof(float), fours);
+            for (int64_t r = 0; r < BSMI_MIN(4, t->rows - i); r++)
+                _mm512_mask_storeu_ps(t->sums + (i + r) * t->sums_pitch + column + j, there,
+                                      _mm512_castsi512_ps(fours[r]));
+        }
+    }
 }
 
 static void turn(const struct job *job, int64_t column, int64_t count)
@@ -232,14 +278,33 @@ static void turn(const struct job *job, int64_t column, int64_t count)
 
 /* The job ---------------------------------------------------------------------------------------------------------- */
 
+/* Columns of the tiles of A: as many as a tile of one row has need of, from a few forms. */
+static int columns_of_a(int64_t rows)
+{
+    int columns = 1;
+    while (columns < SIXTEEN && columns < rows) columns *= 2;
+    return columns;
+}
+
 static struct job make_job(const struct bsmi_tile *tile, struct few_rows *memory)
 {
-    const int sixteens = (int)bsmi_ceil_div(tile->rows, SIXTEEN);
-    struct job job = { .tile = tile, .memory = memory, .a_sixteens = sixteens > 2 ? MOST_A : BSMI_MAX(1, sixteens),
+    const int sixteens = (int)BSMI_MAX(1, bsmi_ceil_div(tile->rows, SIXTEEN));
+    struct job job = { .tile = tile, .memory = memory, .a_sixteens = sixteens, .a_columns = columns_of_a(tile->rows),
                        .b_sixteens = sixteens > 2 ? 1 : MOST_B,
                        .a_terms = bsmi_bf16_terms(tile->a.matrix->element) };
-    job.stretch = A_BYTES / (job.a_sixteens * job.a_terms * BSMI_TILE_BYTES) * SLICE / CHUNK * CHUNK;
+    const int64_t wide = (int64_t)sixteens * job.a_terms * BSMI_TILE_BYTES;
+    job.slice_bytes = wide * job.a_columns / SIXTEEN;
+    job.stretch = A_BYTES / wide * SLICE / CHUNK * CHUNK;
     return job;
+}
+
+/* Tiles of fewer columns than 16: the columns that there are, closer together. */
+static void narrow(const struct job *job, int64_t length)
+{
+    const int64_t rows = bsmi_ceil_div(length, SLICE) * job->a_terms * SIXTEEN, bytes = job->a_columns * 4;
+    unsigned char *const a = job->memory->a;
+    for (int64_t i = 1; bytes < BSMI_TILE_ROW_BYTES && i < rows; i++)
+        memmove(a + i * bytes, a + i * BSMI_TILE_ROW_BYTES, (size_t)bytes);
 }
 
 static void pack_a(const struct job *job, int64_t k, int64_t length)
@@ -252,6 +317,7 @@ static void pack_a(const struct job *job, int64_t k, int64_t length)
         bsmi_bf16_column_tiles_avx512(&part, job->a_sixteens, job->a_terms,
                                       (uint16_t *)(void *)(job->memory->a + before));
     }
+    narrow(job, length);
 }
 
 static struct upcoming find_upcoming(const struct job *job, int64_t column, int64_t k, int64_t length)
@@ -259,9 +325,9 @@ static struct upcoming find_upcoming(const struct job *job, int64_t column, int6
     const struct bsmi_tile *t = job->tile;
     const struct bsmi_matrix *m = t->b.matrix;
     const int64_t left = BSMI_MAX(0, t->columns - column);
-    struct upcoming next = { .row_bytes = length * m->bits / 8,
-                             .count = (int)BSMI_MIN(job->b_sixteens * SIXTEEN, left) };
-    next.lines_a_slice = job->b_sixteens * SIXTEEN * SLICE * m->bits / 8 / 64;
+    struct upcoming next;
+    next.row_bytes = length * m->bits / 8, next.at = 0, next.row = 0;
+    next.count = (int)BSMI_MIN(job->b_sixteens * SIXTEEN, left);
     for (int r = 0; r < next.count; r++)
         next.rows[r] = bsmi_row(m, t->b_batch, bsmi_source_column(t->column + column + r, t->split)) + k * m->bits / 8;
     return next;
@@ -280,8 +346,13 @@ static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t 
                                         BSMI_MIN(CHUNK, length - c),
                                         bsmi_exponents_from(job->exponents.b, column) };
         for (int i = 0; i < job->b_sixteens; i++)     /* the last strip may have one: it is taken twice */
-            bsmi_bf16_rows_make(&part, count > i * SIXTEEN ? i * SIXTEEN : 0, &job->memory->b[i]);
-        add_chunk(job, c / SLICE, bsmi_ceil_div(part.length, SLICE), &next);
+            bsmi_bf16_rows_make(&part, count > i * SIXTEEN ? i * SIXTEEN : 0, false, &job->memory->b[i]);
+        add_chunk(job, &(struct chunk){
+                           .memory = job->memory, .a = job->memory->a + c / SLICE * job->slice_bytes,
+                           .a_slice_bytes = job->slice_bytes, .slices = bsmi_ceil_div(part.length, SLICE),
+                           .a_row_bytes = job->a_sixteens == 1 ? job->a_columns * 4 : BSMI_TILE_ROW_BYTES,
+                           .next = &next,
+                       });
     }
     store_sums(job);
     turn_back(job, column, count);
@@ -289,12 +360,12 @@ static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t 
 
 UNIT void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch)
 {
-    static const struct bsmi_tile_configuration whole = BSMI_WHOLE_TILES;
     unsigned char *const memory = (unsigned char *)scratch + bsmi_bf16_exponents_bytes(tile->rows, tile->columns);
     struct job job = make_job(tile, (struct few_rows *)(void *)memory);
+    const struct bsmi_tile_configuration tiles = configuration_of(&job);
     job.exponents = bsmi_bf16_find_exponents(tile, scratch);
     if (tile->k == 0) bsmi_clear_sums(tile);
-    BSMI_TILE_CONFIGURE(&whole);
+    BSMI_TILE_CONFIGURE(&tiles);
     for (int64_t k = 0; k < tile->k; k += job.stretch) {
         const int64_t length = BSMI_MIN(job.stretch, tile->k - k);
         pack_a(&job, k, length);

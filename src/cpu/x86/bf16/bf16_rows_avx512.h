@@ -52,16 +52,18 @@ struct bsmi_bf16_rows {
     const uint8_t *codes[BSMI_TILE_ROWS];
     _Alignas(64) uint16_t table[32];      /* magnitudes of codes (of e2m1 with signs), times 2^bf16_lift */
     const uint16_t (*products)[16];       /* nvfp4: of each scale the numbers of all codes */
-    /* [block][row]: nvfp4, int8: fp32 numbers, of int8 times 2^-6; nvfp4's have in their lower halves how many bytes on
-     * their products are; else in both words what to subtract. */
+    const uint8_t *product_bytes;         /* of codes of 4 bits, as bytes (bf16_tables.h) */
+    /* [block][row]: int8: fp32 numbers times 2^-6; nvfp4: for columns fp32 numbers, for rows how many bytes on their
+     * products are; else in both words what to subtract. */
     _Alignas(64) uint32_t scales[BSMI_SCALE_CODES][BSMI_TILE_ROWS];
     struct bsmi_part part;
     struct bsmi_element_rows memory;
     struct bsmi_scale_code_rows scale_codes;
 };
 
-/* Rows [first, first + 16) of the part, as far as there are such: at least one. */
-void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, struct bsmi_bf16_rows *rows);
+/* Rows [first, first + 16) of the part, as far as there are such: at least one.  for_columns: column tiles are made of
+ * them, for which nvfp4's scales have to be numbers. */
+void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, bool for_columns, struct bsmi_bf16_rows *rows);
 
 /* NaN and infinities of a slice into its tile: [row][column], or [column / 2][row][column % 2]. */
 void bsmi_bf16_mend(const struct bsmi_bf16_rows *rows, int64_t slice, bool column_tile, uint16_t *tile);
@@ -78,14 +80,18 @@ AVX512_INLINE __m512i broadcast_sixteen(const uint8_t *bytes)
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)bytes));
 }
 
-/* Each byte of a row into both bytes of both words of its two codes of 4 bits. */
-AVX512_INLINE __m512i spread_nibbles(const uint8_t *bytes)
+/* Each byte of a row into both bytes of both words of its two codes of 4 bits: where they come from, in each quarter. */
+AVX512_INLINE __m512i places_of_nibbles(void)
 {
-    const __m512i places = _mm512_add_epi8(
+    return _mm512_add_epi8(
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3)),
         _mm512_setr_epi32(0, 0, 0, 0, 0x04040404, 0x04040404, 0x04040404, 0x04040404, 0x08080808, 0x08080808,
                           0x08080808, 0x08080808, 0x0c0c0c0c, 0x0c0c0c0c, 0x0c0c0c0c, 0x0c0c0c0c));
-    return _mm512_shuffle_epi8(broadcast_sixteen(bytes), places);
+}
+
+AVX512_INLINE __m512i spread_nibbles(const uint8_t *bytes)
+{
+    return _mm512_shuffle_epi8(broadcast_sixteen(bytes), places_of_nibbles());
 }
 
 /* Codes of 6 bits at the upper ends of words.  Each quarter of the vector has 8 codes out of 6 bytes; the upper half's
@@ -189,37 +195,54 @@ AVX512_INLINE float bf16_scale_number(const struct bsmi_bf16_rows *rows, int64_t
     return scale;
 }
 
-/* 32 numbers of a row of codes.  table: rows->table; largest: of fp8_numbers, of the rows so far. */
-AVX512_INLINE __m512i bf16_decode_row(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int row,
-                                      int64_t slice, __m512i table, __m512i *largest)
+/* Bytes of a slice's codes, of at most 8 bits, and of how many slices a cache line is read at once. */
+AVX512_INLINE int bf16_slices_of_lines(enum bsmi_bf16_kind kind)
 {
-    const uint8_t *const codes = rows->codes[row];
+    switch (kind) {
+    case BSMI_BF16_OF_FP4:
+    case BSMI_BF16_OF_FP4_BLOCK16:
+    case BSMI_BF16_OF_NVFP4: return 4;
+    case BSMI_BF16_OF_BF16:
+    case BSMI_BF16_OF_FP16: return 1;
+    default: return 2;
+    }
+}
+
+AVX512_INLINE int bf16_slice_bytes(enum bsmi_bf16_kind kind)
+{
+    return kind == BSMI_BF16_OF_E2M3 || kind == BSMI_BF16_OF_E3M2 ? 24 : 64 / bf16_slices_of_lines(kind);
+}
+
+/* 32 numbers of a row of codes.  codes: the row's of this slice; table: rows->table; largest: of fp8_numbers, of the
+ * rows so far. */
+AVX512_INLINE __m512i bf16_decode_row(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int row,
+                                      int64_t slice, const uint8_t *codes, __m512i table, __m512i *largest)
+{
     const __m512i to_low = _mm512_set1_epi32(4 << 16);
     __m512i scales;
     switch (kind) {
     case BSMI_BF16_OF_FP4:
         scales = _mm512_set1_epi32((int)rows->scales[slice][row]);
-        return fp4_numbers(_mm512_srlv_epi16(spread_nibbles(codes + slice * 16), to_low), table, scales);
+        return fp4_numbers(_mm512_srlv_epi16(spread_nibbles(codes), to_low), table, scales);
     case BSMI_BF16_OF_FP4_BLOCK16:
         scales = _mm512_mask_set1_epi32(_mm512_set1_epi32((int)rows->scales[2 * slice][row]), 0xff00,
                                         (int)rows->scales[2 * slice + 1][row]);
-        return fp4_numbers(_mm512_srlv_epi16(spread_nibbles(codes + slice * 16), to_low), table, scales);
+        return fp4_numbers(_mm512_srlv_epi16(spread_nibbles(codes), to_low), table, scales);
     case BSMI_BF16_OF_NVFP4:
-        return nvfp4_numbers(codes + slice * 16, (const uint8_t *)rows->products,
+        return nvfp4_numbers(codes, (const uint8_t *)rows->products,
                              (uint16_t)rows->scales[2 * slice][row], (uint16_t)rows->scales[2 * slice + 1][row]);
     case BSMI_BF16_OF_E2M3:
     case BSMI_BF16_OF_E3M2:
         scales = _mm512_set1_epi32((int)rows->scales[slice][row]);
-        return fp6_numbers(spread_stream(codes + slice * 24), table, scales);
+        return fp6_numbers(spread_stream(codes), table, scales);
     case BSMI_BF16_OF_E4M3:
     case BSMI_BF16_OF_E5M2: {
         scales = _mm512_set1_epi32((int)rows->scales[slice][row]);
-        const __m512i words =
-            _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(codes + slice * 32)));
+        const __m512i words = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)codes));
         return fp8_numbers(kind, words, _mm512_slli_epi16(words, kind == BSMI_BF16_OF_E4M3 ? 4 : 5), table, scales,
                            largest);
     }
-    default: return int8_row(codes + slice * 32, bf16_scale_number(rows, slice, row));
+    default: return int8_row(codes, bf16_scale_number(rows, slice, row));
     }
 }
 
@@ -300,9 +323,11 @@ AVX512_INLINE void bsmi_bf16_decode_slice(enum bsmi_bf16_kind kind, const struct
     }
     __m512i largest = _mm512_setzero_si512();
     const __m512i table = _mm512_load_si512(rows->table);
+    const int bytes = bf16_slice_bytes(kind);
 #pragma GCC unroll 16
     for (int r = 0; r < BSMI_TILE_ROWS; r++)
-        _mm512_store_si512(tile + r * BSMI_SLICE, bf16_decode_row(kind, rows, r, slice, table, &largest));
+        _mm512_store_si512(tile + r * BSMI_SLICE,
+                           bf16_decode_row(kind, rows, r, slice, rows->codes[r] + slice * bytes, table, &largest));
     if (rows->nan_scales || (bf16_kind_has_specials(kind) && fp8_has_specials(kind, largest)))
         bsmi_bf16_mend(rows, slice, false, tile);
 }

@@ -1,12 +1,11 @@
 /* Panels of tiles of bf16: bf16_tiles_avx512.h. */
 #if defined(__x86_64__)
 #include "bf16_columns_avx512.h"
+#include "bf16_tables.h"
 #include "bf16_tiles_avx512.h"
 
 #include "core/core.h"
 #include "matrix/rows.h"
-
-#include <pthread.h>
 
 enum { NAN_SCALE = 255, BF16_NAN = 0x7fc0, E8M0_BIAS = 127 };
 
@@ -50,7 +49,7 @@ AVX512 static struct scale_maker make_scale_maker(const struct bsmi_part *part, 
     };
 }
 
-/* Codes of nvfp4's scales as fp32, whose lower halves have the places of their products. */
+/* Codes of nvfp4's scales as fp32. */
 AVX512_INLINE __m512i ue4m3_numbers(__m512i codes)
 {
     const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi32(0x7f)), nan = _mm512_set1_epi32(0x7fc00000);
@@ -59,9 +58,8 @@ AVX512_INLINE __m512i ue4m3_numbers(__m512i codes)
     const __m512 subnormal = _mm512_mul_ps(_mm512_cvtepi32_ps(magnitude), _mm512_set1_ps(0x1p-9F));
     const __mmask16 is_subnormal = _mm512_testn_epi32_mask(codes, _mm512_set1_epi32(0x78)),
                     is_nan = _mm512_cmpeq_epi32_mask(magnitude, _mm512_set1_epi32(0x7f));
-    const __m512i number = _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(normal, is_subnormal,
-                                                                       _mm512_castps_si512(subnormal)), is_nan, nan);
-    return _mm512_or_si512(number, _mm512_slli_epi32(magnitude, 5));
+    return _mm512_mask_mov_epi32(_mm512_mask_mov_epi32(normal, is_subnormal, _mm512_castps_si512(subnormal)), is_nan,
+                                 nan);
 }
 
 /* 2^(code - base), as fp32; 0 where that is small, or too large for int8_numbers: scales of blocks of zeros alone. */
@@ -74,7 +72,8 @@ AVX512_INLINE __m512i power_of_two_numbers(__m512i codes, __m512i bases)
 }
 
 /* Byte `byte` of the words: codes of a block. */
-AVX512_INLINE __m512i make_scales(enum bsmi_bf16_kind kind, const struct scale_maker *maker, __m512i fours, int byte)
+AVX512_INLINE __m512i make_scales(enum bsmi_bf16_kind kind, bool for_columns, const struct scale_maker *maker,
+                                  __m512i fours, int byte)
 {
     const bool numbers = kind == BSMI_BF16_OF_NVFP4 || kind == BSMI_BF16_OF_INT8;
     const char none = -1, again = numbers ? none : 0;
@@ -83,7 +82,11 @@ AVX512_INLINE __m512i make_scales(enum bsmi_bf16_kind kind, const struct scale_m
         (char)(again | 12), none));
     const __m512i at = _mm512_add_epi8(places, _mm512_set1_epi32(numbers ? byte : byte * 0x10001)),
                   codes = _mm512_shuffle_epi8(fours, at);
-    if (kind == BSMI_BF16_OF_NVFP4) return _mm512_andnot_si512(maker->missing, ue4m3_numbers(codes));
+    if (kind == BSMI_BF16_OF_NVFP4) {
+        const __m512i magnitudes = _mm512_and_si512(codes, _mm512_set1_epi32(0x7f));
+        return _mm512_andnot_si512(maker->missing,
+                                   for_columns ? ue4m3_numbers(codes) : _mm512_slli_epi32(magnitudes, 5));
+    }
     if (kind == BSMI_BF16_OF_INT8)
         return _mm512_andnot_si512(maker->missing, power_of_two_numbers(codes, maker->bases));
     return _mm512_or_si512(maker->missing, _mm512_slli_epi16(_mm512_sub_epi16(maker->bases, codes), 7));
@@ -96,7 +99,7 @@ AVX512_INLINE __m512i first_bytes(__m512i fours, int64_t left)
 }
 
 /* Returns whether an e8m0 scale is NaN; those of nvfp4 are numbers among others. */
-AVX512_INLINE bool make_block_scales(enum bsmi_bf16_kind kind, const struct scale_maker *maker,
+AVX512_INLINE bool make_block_scales(enum bsmi_bf16_kind kind, bool for_columns, const struct scale_maker *maker,
                                      const uint8_t *const *codes, int64_t blocks, uint32_t (*scales)[BSMI_TILE_ROWS])
 {
     __m512i largest = _mm512_setzero_si512();
@@ -110,19 +113,21 @@ AVX512_INLINE bool make_block_scales(enum bsmi_bf16_kind kind, const struct scal
             largest = _mm512_max_epu8(largest, four);
 #pragma GCC unroll 4
             for (int j = 0; j < 4; j++)
-                _mm512_store_si512(scales[first + 4 * i + j], make_scales(kind, maker, four, j));
+                _mm512_store_si512(scales[first + 4 * i + j], make_scales(kind, for_columns, maker, four, j));
         }
     }
     return kind != BSMI_BF16_OF_NVFP4 && _mm512_cmpeq_epi8_mask(largest, _mm512_set1_epi8((char)NAN_SCALE)) != 0;
 }
 
-AVX512 static bool make_all_scales(enum bsmi_bf16_kind kind, const struct scale_maker *maker,
+AVX512 static bool make_all_scales(enum bsmi_bf16_kind kind, bool for_columns, const struct scale_maker *maker,
                                    const uint8_t *const *codes, int64_t blocks, uint32_t (*scales)[BSMI_TILE_ROWS])
 {
     switch (kind) {                       /* the other kinds differ in their bases alone */
-    case BSMI_BF16_OF_NVFP4: return make_block_scales(BSMI_BF16_OF_NVFP4, maker, codes, blocks, scales);
-    case BSMI_BF16_OF_INT8: return make_block_scales(BSMI_BF16_OF_INT8, maker, codes, blocks, scales);
-    default: return make_block_scales(BSMI_BF16_OF_FP4, maker, codes, blocks, scales);
+    case BSMI_BF16_OF_NVFP4:
+        return for_columns ? make_block_scales(BSMI_BF16_OF_NVFP4, true, maker, codes, blocks, scales)
+                           : make_block_scales(BSMI_BF16_OF_NVFP4, false, maker, codes, blocks, scales);
+    case BSMI_BF16_OF_INT8: return make_block_scales(BSMI_BF16_OF_INT8, true, maker, codes, blocks, scales);
+    default: return make_block_scales(BSMI_BF16_OF_FP4, true, maker, codes, blocks, scales);
     }
 }
 
@@ -130,26 +135,8 @@ AVX512 static bool make_all_scales(enum bsmi_bf16_kind kind, const struct scale_
 AVX512 static void make_unit_scales(const struct scale_maker *maker, int64_t slices,
                                     uint32_t (*scales)[BSMI_TILE_ROWS])
 {
-    const __m512i made = make_scales(BSMI_BF16_OF_E4M3, maker, _mm512_set1_epi32(E8M0_BIAS), 0);
+    const __m512i made = make_scales(BSMI_BF16_OF_E4M3, true, maker, _mm512_set1_epi32(E8M0_BIAS), 0);
     for (int64_t s = 0; s < slices; s++) _mm512_store_si512(scales[s], made);
-}
-
-/* Products of nvfp4's scales and codes: the same for the whole process. */
-static _Alignas(64) uint16_t nvfp4_products[128][16];
-
-static void fill_nvfp4_products(void)
-{
-    for (int scale = 0; scale < 128; scale++)
-        for (uint32_t code = 0; code < 16; code++)
-            nvfp4_products[scale][code] = (uint16_t)(bsmi_float_bits(bsm_element_decode(BSM_E2M1, code)
-                                                                     * bsmi_ue4m3_to_float((uint8_t)scale)) >> 16);
-}
-
-static const uint16_t (*nvfp4_table(void))[16]
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, fill_nvfp4_products);
-    return (const uint16_t (*)[16])nvfp4_products;
 }
 
 /* Of fp8 subnormal numbers alone are looked up. */
@@ -225,7 +212,8 @@ static void find_codes(const struct bsmi_part *part, struct bsmi_bf16_rows *rows
     memcpy(rows->codes, bsmi_row_pointers(&rows->memory), sizeof rows->codes);
 }
 
-AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, struct bsmi_bf16_rows *rows)
+AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, bool for_columns,
+                                struct bsmi_bf16_rows *rows)
 {
     const struct bsmi_matrix *m = part->operand.matrix;
     struct bsmi_part *const own = &rows->part;
@@ -243,15 +231,17 @@ AVX512 void bsmi_bf16_rows_make(const struct bsmi_part *part, int64_t first, str
         return;
     }
     find_codes(own, rows);
-    if (rows->kind == BSMI_BF16_OF_NVFP4) rows->products = nvfp4_table();
-    else make_table(&part->operand, rows->kind, rows->table);
+    const struct bsmi_bf16_tables *const tables = bsmi_bf16_tables();
+    rows->products = tables->nvfp4;
+    rows->product_bytes = rows->kind == BSMI_BF16_OF_NVFP4 ? tables->nvfp4_bytes[0] : tables->fp4_bytes[0];
+    if (rows->kind != BSMI_BF16_OF_NVFP4) make_table(&part->operand, rows->kind, rows->table);
     const struct scale_maker maker = make_scale_maker(own, rows->kind);
     if (m->block == 0) {
         make_unit_scales(&maker, bsmi_ceil_div(own->length, BSMI_SLICE), rows->scales);
         return;
     }
     const int64_t blocks = bsmi_scale_code_rows(own, BSMI_TILE_ROWS, &rows->scale_codes);
-    rows->nan_scales = make_all_scales(rows->kind, &maker, rows->scale_codes.rows, blocks, rows->scales);
+    rows->nan_scales = make_all_scales(rows->kind, for_columns, &maker, rows->scale_codes.rows, blocks, rows->scales);
 }
 
 static uint16_t special_of(const struct bsmi_bf16_rows *rows, int r, int64_t k, uint8_t code, uint16_t number)
@@ -331,8 +321,7 @@ static void clear_tiles(int64_t length, struct places places, int terms, uint16_
             memset(tiles + t * places.to_second, 0, BSMI_TILE_NUMBERS * sizeof *tiles);
 }
 
-static void fill_panel(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles,
-                       void (*fill)(const struct bsmi_bf16_rows *, struct places, uint16_t *))
+static void fill_panel(const struct bsmi_part *part, int sixteens, int terms, bool of_columns, uint16_t *tiles)
 {
     struct bsmi_bf16_rows rows;
     const struct places places = places_of(sixteens, terms);
@@ -341,19 +330,20 @@ static void fill_panel(const struct bsmi_part *part, int sixteens, int terms, ui
             clear_tiles(part->length, places, terms, tiles);
             continue;
         }
-        bsmi_bf16_rows_make(part, (int64_t)i * BSMI_TILE_ROWS, &rows);
-        fill(&rows, places, tiles);
+        bsmi_bf16_rows_make(part, (int64_t)i * BSMI_TILE_ROWS, of_columns, &rows);
+        if (of_columns) column_tiles(&rows, places, tiles);
+        else row_tiles(&rows, places, tiles);
     }
 }
 
 void bsmi_bf16_row_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles)
 {
-    fill_panel(part, sixteens, terms, tiles, row_tiles);
+    fill_panel(part, sixteens, terms, false, tiles);
 }
 
 void bsmi_bf16_column_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles)
 {
-    fill_panel(part, sixteens, terms, tiles, column_tiles);
+    fill_panel(part, sixteens, terms, true, tiles);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

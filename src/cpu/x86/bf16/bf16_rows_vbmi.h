@@ -1,0 +1,117 @@
+/* Rows of bf16 as bf16_rows_avx512.h makes them, faster, for kernels that decode weights on their way: out of copies of
+ * their cache lines, and with AVX-512's permutations of bytes (VBMI), which every CPU with tiles has.
+ *
+ * Codes of 4 bits are looked up with their scale: 16 codes have 32 bytes, the lower halves of their numbers and then
+ * the upper ones, and vpermb finds both halves of 32 numbers at once.  That is four vector operations, two of which
+ * only one port of Intel's cores has; vpermw is two operations there, and words and scales take one more.
+ *
+ * 8-bit floats are moved to where bf16 has them.  Zeros, subnormal numbers, NaN and infinities want more than that;
+ * lines that have one, which is seldom, are decoded as elsewhere. */
+#ifndef BSMI_BF16_ROWS_VBMI_H
+#define BSMI_BF16_ROWS_VBMI_H
+
+#include "bf16_columns_avx512.h"
+#include "bf16_tables.h"
+
+#define VBMI __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")))
+#define VBMI_INLINE VBMI __attribute__((always_inline, unused)) static inline
+
+AVX512_INLINE bool bf16_kind_is_fp4(enum bsmi_bf16_kind kind)
+{
+    return kind == BSMI_BF16_OF_FP4 || kind == BSMI_BF16_OF_FP4_BLOCK16 || kind == BSMI_BF16_OF_NVFP4;
+}
+
+/* Where a block's products lie: bytes from the table's first (bf16_tables.h). */
+AVX512_INLINE uint32_t product_place(const struct bsmi_bf16_rows *rows, int64_t block, int row)
+{
+    return (uint16_t)rows->scales[block][row];
+}
+
+AVX512_INLINE __m512i load_products(const uint8_t *at)
+{
+    return _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)at));
+}
+
+/* 16 bytes of codes: a block of 32, or two of 16. */
+VBMI_INLINE __m512i fp4_numbers_by_bytes(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows,
+                                         __m512i places, int row, int64_t slice, const uint8_t *codes)
+{
+    const uint8_t *const products = rows->product_bytes;
+    const __m512i spread = _mm512_shuffle_epi8(broadcast_sixteen(codes), places),
+                  words = _mm512_srlv_epi16(spread, _mm512_set1_epi32(4 << 16));
+    __m512i table, half = _mm512_set1_epi16(0x1000);
+    if (kind == BSMI_BF16_OF_FP4) {
+        table = load_products(products + product_place(rows, slice, row));
+    } else {
+        const uint8_t *const second = products + product_place(rows, 2 * slice + 1, row);
+        table = _mm512_inserti64x4(load_products(products + product_place(rows, 2 * slice, row)),
+                                   _mm256_loadu_si256((const __m256i *)(const void *)second), 1);
+        half = _mm512_setr_epi32(0x10001000, 0x10001000, 0x10001000, 0x10001000, 0x10001000, 0x10001000, 0x10001000,
+                                 0x10001000, 0x30203020, 0x30203020, 0x30203020, 0x30203020, 0x30203020, 0x30203020,
+                                 0x30203020, 0x30203020);
+    }
+    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(words, _mm512_set1_epi8(15), half, 0xea), table);
+}
+
+/* Least and largest magnitude, as codes, of normal numbers of an 8-bit float. */
+AVX512_INLINE int least_normal(enum bsmi_bf16_kind kind) { return kind == BSMI_BF16_OF_E4M3 ? 0x08 : 0x04; }
+AVX512_INLINE int largest_normal(enum bsmi_bf16_kind kind) { return kind == BSMI_BF16_OF_E4M3 ? 0x7e : 0x7b; }
+
+/* 32 normal 8-bit floats; see fp8_numbers.  In place of saturating, the subtraction leaves the sign where it is. */
+AVX512_INLINE __m512i fp8_normal_numbers(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int row,
+                                         int64_t slice, const uint8_t *codes)
+{
+    const bool e4m3 = kind == BSMI_BF16_OF_E4M3;
+    const __m512i words = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)codes));
+    const __m512i lifted = _mm512_ternarylogic_epi32(
+        _mm512_slli_epi16(words, e4m3 ? 4 : 5), _mm512_set1_epi16((short)(e4m3 ? 0x87f0 : 0x8fe0)),
+        _mm512_set1_epi16(160 << 7), 0xea);
+    return _mm512_sub_epi32(lifted, _mm512_set1_epi32((int)rows->scales[slice][row]));
+}
+
+/* `count` slices from `slice` on, as bsmi_bf16_read_lines; of elements of at most 8 bits. */
+VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
+                                      int count, struct bsmi_bf16_lines *lines)
+{
+    const int bytes = bf16_slice_bytes(kind);
+    const __mmask64 there = ~(__mmask64)0 >> (64 - count * bytes);
+    const __m512i least = _mm512_set1_epi8((char)least_normal(kind));
+    __m512i most = _mm512_setzero_si512();
+#pragma GCC unroll 16
+    for (int r = 0; r < BSMI_TILE_ROWS; r++) {
+        const __m512i line = _mm512_maskz_loadu_epi8(there, rows->codes[r] + slice * bytes);
+        _mm512_store_si512(lines->bytes[r], line);
+        if (!bf16_kind_has_specials(kind)) continue;
+        const __m512i magnitude = _mm512_and_si512(line, _mm512_set1_epi8(0x7f));
+        most = _mm512_max_epu8(most, _mm512_sub_epi8(magnitude, least));     /* what is less than the least wraps */
+    }
+    lines->normal = bf16_kind_has_specials(kind) && !rows->nan_scales
+                    && _mm512_cmpgt_epu8_mask(most, _mm512_set1_epi8((char)(largest_normal(kind)
+                                                                            - least_normal(kind)))) == 0;
+}
+
+/* 16 rows of a slice, the i-th of its lines, into a row tile. */
+VBMI_INLINE void bsmi_bf16_decode_lines(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
+                                        const struct bsmi_bf16_lines *lines, int i, uint16_t *tile)
+{
+    const int at = i * bf16_slice_bytes(kind);
+    const __m512i table = _mm512_load_si512(rows->table);
+    __m512i largest = _mm512_setzero_si512(), places = places_of_nibbles();
+    __asm__("" : "+v"(places));           /* in a register: loads are what decoding has most of */
+    if (bf16_kind_has_specials(kind) && lines->normal) {
+#pragma GCC unroll 16
+        for (int r = 0; r < BSMI_TILE_ROWS; r++)
+            _mm512_store_si512(tile + r * BSMI_SLICE, fp8_normal_numbers(kind, rows, r, slice, lines->bytes[r] + at));
+        return;
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < BSMI_TILE_ROWS; r++)
+        _mm512_store_si512(tile + r * BSMI_SLICE,
+                           bf16_kind_is_fp4(kind)
+                               ? fp4_numbers_by_bytes(kind, rows, places, r, slice, lines->bytes[r] + at)
+                               : bf16_decode_row(kind, rows, r, slice, lines->bytes[r] + at, table, &largest));
+    if (rows->nan_scales || (bf16_kind_has_specials(kind) && fp8_has_specials(kind, largest)))
+        bsmi_bf16_mend(rows, slice, false, tile);
+}
+
+#endif
