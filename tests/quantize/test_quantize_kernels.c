@@ -207,6 +207,7 @@ static bool make_setting(struct test *t, const struct bsmi_quantize_kernel *kern
                                   tensor_scale, use, &s->quantizer)
         != BSM_OK)
         return false;
+    s->quantizer.source = BSM_REAL_BF16;
     CHECK(t, bsmi_quantize_kernel_choose(kernel->needs, &s->quantizer, &m, &s->coding) == kernel);
     return true;
 }

@@ -93,8 +93,6 @@ AVX512 floats of_fp16(const void *from) { return _mm512_cvtph_ps(_mm256_loadu_si
 
 #include "quantize_template.h"
 
-#include "bf16_to_e2m1_avx512.h"
-
 #include "count_template.h"
 
 /* Of int16_t. */

@@ -84,6 +84,8 @@ static void make_coding(const struct bsmi_block_quantizer *quantizer, int block,
     };
     if (ue4m3) find_divisor(coding);
     else find_scale_steps(quantizer, coding);
+    if (ue4m3 && quantizer->source == BSM_REAL_BF16)
+        bsmi_bf16_steps_make(quantizer->tensor_scale, coding->divides, &coding->bf16_steps);
 }
 
 const struct bsmi_quantize_kernel *bsmi_quantize_kernel_of(uint32_t features)

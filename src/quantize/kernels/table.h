@@ -5,6 +5,7 @@
 #ifndef BSMI_QUANTIZE_KERNELS_H
 #define BSMI_QUANTIZE_KERNELS_H
 
+#include "bf16_steps.h"
 #include "quantize/block/block.h"
 
 /* The codes of an element in the terms of fp32 bits.  Steps between numbers are those of their binade, and of the
@@ -30,6 +31,7 @@ struct bsmi_block_coding {
     float divisor, divisor_rest;          /* ue4m3: 6 t, exactly the sum of both, if t multiplies; t and 6 if it
                                              divides */
     float scale_factor;                   /* ue4m3: r / 6 is about amax times this */
+    struct bsmi_bf16_steps bf16_steps;    /* ue4m3 and a source of bf16 alone */
 };
 
 /* Whole blocks that follow one another. */

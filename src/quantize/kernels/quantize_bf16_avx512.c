@@ -1,0 +1,142 @@
+/* Quantizing bf16 with AVX-512, GROUP blocks at a time as words of 16 bits; what these do not serve goes to the kernel
+ * for numbers of 32 bits. */
+#if defined(__x86_64__)
+#include "table.h"
+
+#include "core/core.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#include "bf16_words_avx512.h"
+
+#include "bf16_to_fp8_avx512.h"
+
+#include "bf16_to_e2m1_avx512.h"
+
+enum kind { NONE, TO_E4M3, TO_E5M2, TO_E2M1, TO_E2M1_HIGH_FIRST, TO_NVFP4, TO_NVFP4_HIGH_FIRST };
+
+static const struct fp8 e4m3 = { 3, 7, 0x7e }, e5m2 = { 2, 15, 0x7b };
+
+static enum kind kind_of(const struct bsmi_block_coding *c, const struct bsmi_block_row *row)
+{
+    const bool high_first = row->packing == BSM_PACKING_HIGH_FIRST;
+    const bool pairs = high_first || row->packing == BSM_PACKING_LOW_FIRST;
+    if (row->type != BSM_REAL_BF16) return NONE;
+    if (c->ue4m3) return !pairs ? NONE : high_first ? TO_NVFP4_HIGH_FIRST : TO_NVFP4;
+    if (c->searches || c->tensor_scale != 1 || c->block != 32) return NONE;
+    if (c->element.bits == 4 && pairs) return high_first ? TO_E2M1_HIGH_FIRST : TO_E2M1;
+    if (c->element.bits == 8 && !c->complement) return c->element.shift == 20 ? TO_E4M3 : TO_E5M2;
+    return NONE;
+}
+
+union group { struct fp8_group fp8; struct e2m1_group e2m1; struct ue4m3_group ue4m3; };
+
+AVX512 bool group_scales(enum kind kind, const struct bsmi_block_coding *c, const uint16_t *x, uint8_t *scales,
+                         union group *group)
+{
+    switch (kind) {
+    case TO_E4M3: fp8_scales(e4m3, c, x, scales, &group->fp8); return group->fp8.roomy;
+    case TO_E5M2: fp8_scales(e5m2, c, x, scales, &group->fp8); return group->fp8.roomy;
+    case TO_E2M1:
+    case TO_E2M1_HIGH_FIRST: e2m1_scales(c, x, scales, &group->e2m1); return group->e2m1.roomy;
+    default: ue4m3_scales(&c->bf16_steps, x, scales, &group->ue4m3); return group->ue4m3.roomy;
+    }
+}
+
+AVX512 void group_codes(enum kind kind, const struct bsmi_block_coding *c, const uint16_t *x, const union group *group,
+                        unsigned char *to)
+{
+    switch (kind) {
+    case TO_E4M3: fp8_codes(e4m3, x, &group->fp8, to); return;
+    case TO_E5M2: fp8_codes(e5m2, x, &group->fp8, to); return;
+    case TO_E2M1:
+    case TO_E2M1_HIGH_FIRST: e2m1_codes(kind == TO_E2M1_HIGH_FIRST, x, &group->e2m1, to); return;
+    default: ue4m3_group_codes(&c->bf16_steps, kind == TO_NVFP4_HIGH_FIRST, x, &group->ue4m3, to); return;
+    }
+}
+
+/* count groups, one after the other; false if some block does not take the fast path. */
+AVX512 bool quantize_groups(enum kind kind, const struct bsmi_block_coding *c, const struct bsmi_block_row *row,
+                            int64_t count)
+{
+    const int numbers = GROUP * (kind >= TO_NVFP4 ? 16 : 32), bytes = kind >= TO_E2M1 ? numbers / 2 : numbers;
+    const uint16_t *x = row->x;
+    uint8_t *scales = row->scales;
+    unsigned char *codes = row->codes;
+    bool fast = true;
+    for (int64_t first = 0; first < count; first += GROUPS) {
+        const int some = (int)BSMI_MIN(count - first, GROUPS);
+        union group groups[GROUPS];
+        bool roomy[GROUPS];
+        for (int g = 0; g < some; g++)
+            roomy[g] = group_scales(kind, c, x + g * numbers, scales + g * GROUP, &groups[g]);
+        for (int g = 0; g < some; g++) {
+            if (roomy[g]) {
+                group_codes(kind, c, x, &groups[g], codes);
+            } else {
+                const struct bsmi_block_row part = { row->type, x, GROUP, scales, codes, row->packing };
+                fast &= bsmi_quantize_blocks_avx512(c, &part);
+            }
+            x += numbers, scales += GROUP, codes += bytes;
+        }
+    }
+    return fast;
+}
+
+/* One inner loop for each kind. */
+#define ROAD(name, kind) \
+    TARGET static bool name(const struct bsmi_block_coding *c, const struct bsmi_block_row *row, int64_t groups) \
+    { \
+        return quantize_groups(kind, c, row, groups); \
+    }
+ROAD(to_e4m3, TO_E4M3)
+ROAD(to_e5m2, TO_E5M2)
+ROAD(to_e2m1, TO_E2M1)
+ROAD(to_e2m1_high_first, TO_E2M1_HIGH_FIRST)
+ROAD(to_nvfp4, TO_NVFP4)
+ROAD(to_nvfp4_high_first, TO_NVFP4_HIGH_FIRST)
+
+typedef bool quantize_row(const struct bsmi_block_coding *c, const struct bsmi_block_row *row, int64_t groups);
+static quantize_row *const roads[] = {
+    [TO_E4M3] = to_e4m3,
+    [TO_E5M2] = to_e5m2,
+    [TO_E2M1] = to_e2m1,
+    [TO_E2M1_HIGH_FIRST] = to_e2m1_high_first,
+    [TO_NVFP4] = to_nvfp4,
+    [TO_NVFP4_HIGH_FIRST] = to_nvfp4_high_first,
+};
+
+/* Blocks that make no group become one with zeros. */
+static bool quantize_rest(enum kind kind, const struct bsmi_block_coding *c, const struct bsmi_block_row *row,
+                          int64_t done)
+{
+    const int64_t left = row->blocks - done, bytes = c->block * c->element.bits / 8;
+    uint16_t x[GROUP * 32] = { 0 };
+    uint8_t scales[GROUP];
+    unsigned char codes[GROUP * 32];
+    const struct bsmi_block_row group = { row->type, x, GROUP, scales, codes, row->packing };
+    memcpy(x, (const uint16_t *)row->x + done * c->block, (size_t)(left * c->block) * sizeof *x);
+    const bool fast = roads[kind](c, &group, 1);
+    memcpy(row->scales + done, scales, (size_t)left);
+    memcpy(row->codes + done * bytes, codes, (size_t)(left * bytes));
+    return fast;
+}
+
+bool bsmi_quantize_rows_avx512(const struct bsmi_block_coding *c, const struct bsmi_block_row *row)
+{
+    const enum kind kind = kind_of(c, row);
+    const int64_t groups = row->blocks / GROUP, done = groups * GROUP;
+    if (kind == NONE) return bsmi_quantize_blocks_avx512(c, row);
+    const bool fast = roads[kind](c, row, groups);
+    return (done == row->blocks || quantize_rest(kind, c, row, done)) & fast;
+}
+#else
+typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
+#endif
