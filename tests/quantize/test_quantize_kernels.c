@@ -72,11 +72,10 @@ static void *as_source(bsm_real type, const float *numbers, int64_t count, float
     return source;
 }
 
-/* A kernel's blocks, compared one by one; and what it says of them.  Numbers are fp32, or rounded to 16 bits. */
-static void check_blocks(struct test *t, const struct setting *s, const float *numbers, int64_t blocks)
+/* A kernel's blocks, compared one by one; and what it says of them.  Numbers are rounded to the type. */
+static void check_blocks_of(struct test *t, const struct setting *s, bsm_real type, const float *numbers,
+                            int64_t blocks)
 {
-    static const bsm_real types[] = { BSM_REAL_FP32, BSM_REAL_FP32, BSM_REAL_BF16, BSM_REAL_FP16 };
-    const bsm_real type = types[rnd_below(t, 4)];
     const int block = bsm_format_get((int)s->format)->block;
     const int64_t count = blocks * block;
     float *x = guarded_at_end((size_t)count * sizeof *x, sizeof *x, 0);
@@ -112,6 +111,12 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
     CHECK(t, fast == all_fast);
     guarded_free(x), guarded_free(scales), guarded_free(codes);
     if (source != NULL) guarded_free(source);
+}
+
+static void check_blocks(struct test *t, const struct setting *s, const float *numbers, int64_t blocks)
+{
+    static const bsm_real types[] = { BSM_REAL_FP32, BSM_REAL_FP32, BSM_REAL_BF16, BSM_REAL_FP16 };
+    check_blocks_of(t, s, types[rnd_below(t, 4)], numbers, blocks);
 }
 
 /* Numbers ---------------------------------------------------------------------------------------------------------- */
@@ -274,6 +279,75 @@ static void check_every_binade(struct test *t, const struct setting *s)
 static void random_blocks(struct test *t) { for_every_setting(t, check_random_blocks); }
 static void every_binade(struct test *t) { for_every_setting(t, check_every_binade); }
 
+/* Every number of bf16 under every scale that its largest magnitudes give.  Blocks with each of those magnitudes, in
+ * order and not; then, for the first of each scale, all magnitudes up to it. */
+static void check_every_bf16(struct test *t, const struct setting *s)
+{
+    enum { MAGNITUDES = 32768, INFINITY_BITS = 0x7f80 };
+    const int block = bsm_format_get((int)s->format)->block;
+    const int64_t blocks = MAGNITUDES / (block - 1) + 1;
+    float *x = calloc((size_t)MAGNITUDES * (size_t)block, sizeof *x);
+    const float *const sign = (const float[]){ 1, -1 };
+    int last = -1;
+    for (uint16_t step = 1; step < 100; step += 98) {
+        for (uint32_t b = 0; b < INFINITY_BITS; b++) {
+            const uint32_t amax = b * step % INFINITY_BITS;
+            for (int i = 0; i < block; i++) {
+                const uint32_t less = (uint32_t)rnd_below(t, i % 4 == 0 ? amax + 1 : 1400);
+                x[b * (uint32_t)block + (uint32_t)i] =
+                    sign[rnd_below(t, 2)] * of_16_bits(BSM_REAL_BF16, (uint16_t)(less < amax ? amax - less : amax));
+            }
+            x[b * (uint32_t)block + (uint32_t)rnd_below(t, block)] = of_16_bits(BSM_REAL_BF16, (uint16_t)amax);
+        }
+        check_blocks_of(t, s, BSM_REAL_BF16, x, INFINITY_BITS);
+    }
+    for (uint32_t amax = 0; amax < INFINITY_BITS; amax++) {
+        uint8_t codes[32];
+        for (int i = 0; i < block; i++) x[i] = of_16_bits(BSM_REAL_BF16, (uint16_t)amax);
+        const int scale = bsmi_quantize_block(&s->quantizer, x, block, 0, codes, NULL);
+        if (scale == last && amax != INFINITY_BITS - 1) continue;
+        last = scale;
+        for (int64_t b = 0, word = 0; b < blocks; b++) {
+            for (int i = 1; i < block; i++, word++)
+                x[b * block + i] = sign[rnd_below(t, 2)]
+                                 * of_16_bits(BSM_REAL_BF16, (uint16_t)(word < amax ? word : (int64_t)amax));
+            x[b * block] = of_16_bits(BSM_REAL_BF16, (uint16_t)amax);
+            if (word > amax) {
+                check_blocks_of(t, s, BSM_REAL_BF16, x, b + 1);
+                break;
+            }
+        }
+    }
+    free(x);
+}
+
+static void every_bf16(struct test *t)
+{
+    static const struct { bsm_format format; bsm_recipe recipe; float tensor_scale; bsm_tensor_scale_use use; } cases[] = {
+        { BSM_MXFP8_E4M3, BSM_RECIPE_FLOOR, 1, 0 },   { BSM_MXFP8_E4M3, BSM_RECIPE_RCEIL, 1, 0 },
+        { BSM_MXFP8_E5M2, BSM_RECIPE_FLOOR, 1, 0 },   { BSM_MXFP8_E5M2, BSM_RECIPE_EVEN, 1, 0 },
+        { BSM_MXFP4, BSM_RECIPE_FLOOR, 1, 0 },        { BSM_MXFP4, BSM_RECIPE_EVEN, 1, 0 },
+        { BSM_NVFP4, BSM_RECIPE_NEAREST, 1, 0 },      { BSM_NVFP4, BSM_RECIPE_NEAREST, 0.1F, 0 },
+        { BSM_NVFP4, BSM_RECIPE_NEAREST, 0.1F, BSM_TENSOR_SCALE_DIVIDES },
+        { BSM_NVFP4, BSM_RECIPE_NEAREST, 0x1.fffffep-9F, 0 },
+        { BSM_NVFP4, BSM_RECIPE_NEAREST, 0x1p96F, 0 }, { BSM_NVFP4, BSM_RECIPE_NEAREST, 0x1p-96F, 0 },
+        { BSM_NVFP4, BSM_RECIPE_NEAREST, 0x1.234568p-60F, BSM_TENSOR_SCALE_DIVIDES },
+    };
+    const struct bsmi_quantize_kernel *kernel = bsmi_quantize_kernel_of(bsmi_cpu_detect(BSM_CPU_ALL));
+    if (kernel->quantize == NULL) {
+        test_skip(t, "this CPU runs no kernel but the portable one");
+        return;
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bsm_packing packings[3];
+        struct setting s;
+        const int packing = packings_of(cases[i].format, packings) == 1 ? 0 : (int)rnd_between(t, 1, 2);
+        CHECK_OR_RETURN(t, make_setting(t, kernel, cases[i].format, cases[i].recipe, cases[i].tensor_scale, cases[i].use,
+                                        packings[packing], &s));
+        check_every_bf16(t, &s);
+    }
+}
+
 /* A format's own packing among all, one block to many: every store, and nothing beyond it. */
 static void every_packing_and_length(struct test *t)
 {
@@ -419,6 +493,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(random_blocks),
                                               TEST(every_binade),
+                                              TEST(every_bf16),
                                               TEST(every_packing_and_length),
                                               TEST(what_is_chosen),
                                               TEST(more_numbers_than_an_int64_counts),

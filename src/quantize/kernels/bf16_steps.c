@@ -39,15 +39,14 @@ static void fill_cells(const int *steps, int count, int code, int base, int bits
     }
 }
 
-/* The row of a unit, and its base.  Steps 3, 5 and 7 are a binade apart, 4 and 6 too, and 4 lies 51 to 73 words above 3:
- * two cells of half a binade, one of which begins at 4 at the latest, part them.  Step 2 lies 75 words or more below 3,
- * and 1 far below that. */
+/* The row of a unit, and its base.  Steps 3, 5 and 7 are a binade apart and begin cells; 4 and 6 lie 51 to 77 words from
+ * either neighbour.  Step 2 lies 75 to 115 words below 3, in the second cell from there, and 1 lies 288 to 307 below,
+ * in the fifth. */
 static int make_row(double unit, double factor, uint16_t *cells)
 {
-    enum { CELL = 1 << BSMI_CELL_BITS };
     int steps[STEPS];
     for (int i = 0; i < STEPS; i++) steps[i] = step_word(BSM_E2M1, i + 1, unit, factor);
-    const int boundary = BSMI_MIN(steps[3], steps[2] + CELL), base = steps[0] - 1 - ((steps[0] - 1 - boundary) & (CELL - 1));
+    const int base = steps[2] - (5 << BSMI_CELL_BITS);
     fill_cells(steps, STEPS, 0, base, BSMI_CELL_BITS, BSMI_CELLS, cells);
     return base;
 }

@@ -3,7 +3,8 @@
  * Codes are looked up in cells (bf16_steps.h): of e8m0 scales all blocks have the same, and the scale is subtracted as
  * an exponent; under ue4m3 scales each block has a base and a row. */
 
-/* 128 numbers' codes from sums of cells' entries and words, of which bits 6 to 8 are the code. */
+/* 64 numbers' codes from sums of cells' entries and words, of which bits 6 to 8 are the code.  What lies beyond the
+ * cells has sums of 1024 or more, whatever entry it finds, and becomes the largest code by saturation. */
 AVX512 __m512i packed_codes(bool high_first, const __m512i x[2], const __m512i sums[2])
 {
     const __m512i bytes = _mm512_packus_epi16(_mm512_srli_epi16(sums[0], 2), _mm512_srli_epi16(sums[1], 2));
@@ -17,7 +18,7 @@ AVX512 void store_e2m1(bool high_first, const __m512i x[4], const __m512i sums[4
     const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     const __m512i all = _mm512_packus_epi16(packed_codes(high_first, x, sums),
                                             packed_codes(high_first, x + 2, sums + 2));
-    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, all));
+    store_codes(_mm512_permutexvar_epi32(order, all), to);
 }
 
 /* upper: what is added to the cells of a vector's upper half. */
@@ -98,7 +99,7 @@ AVX512 __m512i ue4m3_codes(const struct bsmi_bf16_steps *s, __m512i amax)
     return small == 0 ? codes : _mm512_mask_mov_epi16(codes, small, small_ue4m3_codes(s, amax));
 }
 
-/* Not roomy: a block that lies beyond its cells, which only the largest scale has, or that is not finite. */
+/* Only the largest scale has numbers beyond the cells. */
 AVX512 void ue4m3_scales(const struct bsmi_bf16_steps *s, const uint16_t *x, uint8_t *scales, struct ue4m3_group *group)
 {
     const __m512i amax = maxima_of_16(x), codes = ue4m3_codes(s, amax);
@@ -108,8 +109,7 @@ AVX512 void ue4m3_scales(const struct bsmi_bf16_steps *s, const uint16_t *x, uin
     store_scales(codes, scales);
     store_block_words(bases, &group->bases);
     _mm512_store_si512(group->rows, _mm512_slli_epi16(row, 5));
-    const __mmask32 beyond = _mm512_cmpge_epu16_mask(_mm512_subs_epu16(amax, bases), every(BSMI_CELLS << BSMI_CELL_BITS));
-    group->roomy = (beyond | _mm512_cmpge_epu16_mask(amax, every(BF16_INFINITY))) == 0;
+    group->roomy = _mm512_cmpge_epu16_mask(amax, every(BF16_INFINITY)) == 0;
 }
 
 /* Of two blocks, each a half of the vector. */

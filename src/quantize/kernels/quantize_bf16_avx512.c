@@ -62,7 +62,8 @@ AVX512 void group_codes(enum kind kind, const struct bsmi_block_coding *c, const
     }
 }
 
-/* count groups, one after the other; false if some block does not take the fast path. */
+/* count groups, one after the other, each one's scales before the codes of the one before: they are a long chain of
+ * instructions, which runs beside those codes.  false if some block does not take the fast path. */
 AVX512 bool quantize_groups(enum kind kind, const struct bsmi_block_coding *c, const struct bsmi_block_row *row,
                             int64_t count)
 {
@@ -70,22 +71,19 @@ AVX512 bool quantize_groups(enum kind kind, const struct bsmi_block_coding *c, c
     const uint16_t *x = row->x;
     uint8_t *scales = row->scales;
     unsigned char *codes = row->codes;
-    bool fast = true;
-    for (int64_t first = 0; first < count; first += GROUPS) {
-        const int some = (int)BSMI_MIN(count - first, GROUPS);
-        union group groups[GROUPS];
-        bool roomy[GROUPS];
-        for (int g = 0; g < some; g++)
-            roomy[g] = group_scales(kind, c, x + g * numbers, scales + g * GROUP, &groups[g]);
-        for (int g = 0; g < some; g++) {
-            if (roomy[g]) {
-                group_codes(kind, c, x, &groups[g], codes);
-            } else {
-                const struct bsmi_block_row part = { row->type, x, GROUP, scales, codes, row->packing };
-                fast &= bsmi_quantize_blocks_avx512(c, &part);
-            }
-            x += numbers, scales += GROUP, codes += bytes;
+    bool fast = true, roomy[2];
+    union group groups[2];
+    if (count > 0) roomy[0] = group_scales(kind, c, x, scales, &groups[0]);
+    for (int64_t g = 0; g < count; g++) {
+        if (g + 1 < count)
+            roomy[(g + 1) % 2] = group_scales(kind, c, x + numbers, scales + GROUP, &groups[(g + 1) % 2]);
+        if (roomy[g % 2]) {
+            group_codes(kind, c, x, &groups[g % 2], codes);
+        } else {
+            const struct bsmi_block_row part = { row->type, x, GROUP, scales, codes, row->packing };
+            fast &= bsmi_quantize_blocks_avx512(c, &part);
         }
+        x += numbers, scales += GROUP, codes += bytes;
     }
     return fast;
 }

@@ -38,6 +38,8 @@
  * for tensor scales of 2^-96 to 2^96. */
 #include "table.h"
 
+#include <stddef.h>
+
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
@@ -221,7 +223,7 @@ enum method { E8M0, E8M0_TENSOR_SCALE, UE4M3 };
 struct block_divisor { float inverse, first, second; };
 
 /* Those of a group. */
-struct divisors { float inverse[LANES], first[LANES], second[LANES]; };
+struct divisors { _Alignas(4 * LANES) float inverse[LANES], first[LANES], second[LANES]; };
 
 /* unsure: where x / d is too near to a midpoint for a quotient that is about right. */
 INLINE words quick_codes(const struct bsmi_block_coding *c, enum method method, bool complement, floats x,
@@ -394,7 +396,7 @@ INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method
                                   const struct group_divisor *group, bsm_packing packing, unsigned char *to,
                                   bool *compares)
 {
-    float inverse[LANES];
+    _Alignas(4 * LANES) float inverse[LANES];
     if (method != E8M0_TENSOR_SCALE && blocks == LANES && c->element.bits == 4 && packing != BSM_PACKING_BYTES) {
         e2m1_group(c, method, block, divides, n, group, packing == BSM_PACKING_HIGH_FIRST, to, compares);
         return to + LANES * block / 2;
@@ -428,7 +430,8 @@ enum { GROUPS = 4 };
 INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides,
                          bool complement, bool searches, const struct bsmi_block_row *row)
 {
-    const struct bsmi_block_coding c = *coding;
+    struct bsmi_block_coding c;           /* where no store to codes could change it; without what follows, unused here */
+    memcpy(&c, coding, offsetof(struct bsmi_block_coding, bf16_steps));
     const int count = LANES * block;
     unsigned char *to = row->codes;
     words not_plain = all(0);
