@@ -323,7 +323,12 @@ static void check_every_bf16(struct test *t, const struct setting *s)
 
 static void every_bf16(struct test *t)
 {
-    static const struct { bsm_format format; bsm_recipe recipe; float tensor_scale; bsm_tensor_scale_use use; } cases[] = {
+    static const struct {
+        bsm_format format;
+        bsm_recipe recipe;
+        float tensor_scale;
+        bsm_tensor_scale_use use;
+    } cases[] = {
         { BSM_MXFP8_E4M3, BSM_RECIPE_FLOOR, 1, 0 },   { BSM_MXFP8_E4M3, BSM_RECIPE_RCEIL, 1, 0 },
         { BSM_MXFP8_E5M2, BSM_RECIPE_FLOOR, 1, 0 },   { BSM_MXFP8_E5M2, BSM_RECIPE_EVEN, 1, 0 },
         { BSM_MXFP4, BSM_RECIPE_FLOOR, 1, 0 },        { BSM_MXFP4, BSM_RECIPE_EVEN, 1, 0 },
@@ -342,8 +347,8 @@ static void every_bf16(struct test *t)
         bsm_packing packings[3];
         struct setting s;
         const int packing = packings_of(cases[i].format, packings) == 1 ? 0 : (int)rnd_between(t, 1, 2);
-        CHECK_OR_RETURN(t, make_setting(t, kernel, cases[i].format, cases[i].recipe, cases[i].tensor_scale, cases[i].use,
-                                        packings[packing], &s));
+        CHECK_OR_RETURN(t, make_setting(t, kernel, cases[i].format, cases[i].recipe, cases[i].tensor_scale,
+                                        cases[i].use, packings[packing], &s));
         check_every_bf16(t, &s);
     }
 }
@@ -366,6 +371,7 @@ static void every_packing_and_length(struct test *t)
                                                     BSM_TENSOR_SCALE_MULTIPLIES, packings[p], &s));
                     for (int64_t i = 0; i < blocks * block; i++) x[i] = (float)rnd_normal(t);
                     check_blocks(t, &s, x, blocks);
+                    check_blocks_of(t, &s, BSM_REAL_BF16, x, blocks);
                 }
         }
     }

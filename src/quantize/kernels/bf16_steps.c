@@ -39,9 +39,9 @@ static void fill_cells(const int *steps, int count, int code, int base, int bits
     }
 }
 
-/* The row of a unit, and its base.  Steps 3, 5 and 7 are a binade apart and begin cells; 4 and 6 lie 51 to 77 words from
- * either neighbour.  Step 2 lies 75 to 115 words below 3, in the second cell from there, and 1 lies 288 to 307 below,
- * in the fifth. */
+/* The row of a unit, and its base.  Steps 3, 5 and 7 are a binade apart and begin cells; 4 and 6 lie 51 to 77 words
+ * from either neighbour.  Step 2 lies 75 to 115 words below 3, in the second cell from there, and 1 lies 288 to 307
+ * below, in the fifth. */
 static int make_row(double unit, double factor, uint16_t *cells)
 {
     int steps[STEPS];

@@ -1,10 +1,10 @@
 /* bf16 into e4m3 and e5m2 with e8m0 scales, 32 numbers at a time as words.  Included in quantize_bf16_avx512.c.
  *
  * From a number's word the scale is subtracted as an exponent, so that the smallest normal element's binade is
- * `mantissa` + 1 and that of half the smallest element 0, where what is smaller ends too, as exactly that half, which is
- * a tie and goes to 0.  The word is then brought to where the code will be its upper byte: a normal one by a shift, and
- * a constant for the binades' numbers; of a subnormal one, the significand by as much as its binade says.  Adding half
- * a code, less one in the last place where the code is even, rounds. */
+ * `mantissa` + 1 and that of half the smallest element 0.  What is smaller ends as exactly that half, by saturation: a
+ * tie, which goes to 0.  The word is then brought to where the code will be its upper byte: a normal one by a shift,
+ * less the binades' difference; of a subnormal one, the significand by as many bits as its binade says.  Adding just
+ * less than half a code rounds, and one more where the code is odd sends ties to the even one. */
 struct fp8 { int mantissa, bias, largest; };
 
 AVX512 __m512i fp8_words(struct fp8 f, __m512i x, __m512i exponent)

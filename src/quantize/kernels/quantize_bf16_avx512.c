@@ -29,7 +29,7 @@ static enum kind kind_of(const struct bsmi_block_coding *c, const struct bsmi_bl
     const bool high_first = row->packing == BSM_PACKING_HIGH_FIRST;
     const bool pairs = high_first || row->packing == BSM_PACKING_LOW_FIRST;
     if (row->type != BSM_REAL_BF16) return NONE;
-    if (c->ue4m3) return !pairs ? NONE : high_first ? TO_NVFP4_HIGH_FIRST : TO_NVFP4;
+    if (c->ue4m3) return !pairs || c->bf16_steps.bases[0] == 0 ? NONE : high_first ? TO_NVFP4_HIGH_FIRST : TO_NVFP4;
     if (c->searches || c->tensor_scale != 1 || c->block != 32) return NONE;
     if (c->element.bits == 4 && pairs) return high_first ? TO_E2M1_HIGH_FIRST : TO_E2M1;
     if (c->element.bits == 8 && !c->complement) return c->element.shift == 20 ? TO_E4M3 : TO_E5M2;
@@ -111,29 +111,40 @@ static quantize_row *const roads[] = {
     [TO_NVFP4_HIGH_FIRST] = to_nvfp4_high_first,
 };
 
-/* Blocks that make no group become one with zeros. */
-static bool quantize_rest(enum kind kind, const struct bsmi_block_coding *c, const struct bsmi_block_row *row,
-                          int64_t done)
+/* Too few blocks for a group, filled up with zeros. */
+static bool quantize_short_row(enum kind kind, const struct bsmi_block_coding *c, const struct bsmi_block_row *row)
 {
-    const int64_t left = row->blocks - done, bytes = c->block * c->element.bits / 8;
-    uint16_t x[GROUP * 32] = { 0 };
+    const size_t numbers = (size_t)(row->blocks * c->block), bytes = numbers * (size_t)c->element.bits / 8;
+    uint16_t x[GROUP * 32];
     uint8_t scales[GROUP];
     unsigned char codes[GROUP * 32];
     const struct bsmi_block_row group = { row->type, x, GROUP, scales, codes, row->packing };
-    memcpy(x, (const uint16_t *)row->x + done * c->block, (size_t)(left * c->block) * sizeof *x);
+    memcpy(x, row->x, numbers * sizeof *x);
+    memset(x + numbers, 0, sizeof x - numbers * sizeof *x);
     const bool fast = roads[kind](c, &group, 1);
-    memcpy(row->scales + done, scales, (size_t)left);
-    memcpy(row->codes + done * bytes, codes, (size_t)(left * bytes));
+    memcpy(row->scales, scales, (size_t)row->blocks);
+    memcpy(row->codes, codes, bytes);
     return fast;
+}
+
+/* The last GROUP blocks of a row, some of them once more. */
+static bool quantize_last(enum kind kind, const struct bsmi_block_coding *c, const struct bsmi_block_row *row)
+{
+    const int64_t first = row->blocks - GROUP;
+    const struct bsmi_block_row last = { row->type, (const uint16_t *)row->x + first * c->block, GROUP,
+                                         row->scales + first, row->codes + first * c->block * c->element.bits / 8,
+                                         row->packing };
+    return roads[kind](c, &last, 1);
 }
 
 bool bsmi_quantize_rows_avx512(const struct bsmi_block_coding *c, const struct bsmi_block_row *row)
 {
+    enum { FEWEST = 24 };                 /* blocks that are quantized sooner as a group than a few numbers at a time */
     const enum kind kind = kind_of(c, row);
-    const int64_t groups = row->blocks / GROUP, done = groups * GROUP;
-    if (kind == NONE) return bsmi_quantize_blocks_avx512(c, row);
-    const bool fast = roads[kind](c, row, groups);
-    return (done == row->blocks || quantize_rest(kind, c, row, done)) & fast;
+    if (kind == NONE || row->blocks < FEWEST) return bsmi_quantize_blocks_avx512(c, row);
+    if (row->blocks < GROUP) return quantize_short_row(kind, c, row);
+    const bool fast = roads[kind](c, row, row->blocks / GROUP);
+    return (row->blocks % GROUP == 0 || quantize_last(kind, c, row)) & fast;
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

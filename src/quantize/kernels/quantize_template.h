@@ -430,7 +430,7 @@ enum { GROUPS = 4 };
 INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides,
                          bool complement, bool searches, const struct bsmi_block_row *row)
 {
-    struct bsmi_block_coding c;           /* where no store to codes could change it; without what follows, unused here */
+    struct bsmi_block_coding c;           /* where no store to codes could change it; bf16's steps are not used here */
     memcpy(&c, coding, offsetof(struct bsmi_block_coding, bf16_steps));
     const int count = LANES * block;
     unsigned char *to = row->codes;
