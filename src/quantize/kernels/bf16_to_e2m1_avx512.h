@@ -18,7 +18,7 @@ AVX512 void store_e2m1(bool high_first, const __m512i x[4], const __m512i sums[4
     const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
     const __m512i all = _mm512_packus_epi16(packed_codes(high_first, x, sums),
                                             packed_codes(high_first, x + 2, sums + 2));
-    store_codes(_mm512_permutexvar_epi32(order, all), to);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, all));
 }
 
 /* upper: what is added to the cells of a vector's upper half. */

@@ -29,7 +29,7 @@ AVX512 void bf16_blocks_to_fp8(struct fp8 f, const uint16_t *x, int32_t first, i
                                               fp8_words(f, b, _mm512_set1_epi32(second)));
     const __m512i bounded = _mm512_min_epu8(codes, _mm512_set1_epi8((char)f.largest));
     const __m512i all = chosen(_mm512_set1_epi8((char)0x80), _mm512_packs_epi16(a, b), bounded);
-    store_codes(_mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), all), to);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), all));
 }
 
 struct fp8_group { struct block_words exponents; bool roomy; };

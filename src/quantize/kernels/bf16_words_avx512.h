@@ -7,23 +7,13 @@
 
 enum {
     GROUP = 32,                           /* blocks, a word for each */
-#ifndef CQ_AHEAD
-#define CQ_AHEAD 8192
-#endif
-    AHEAD = CQ_AHEAD,                         /* bytes: asked for while earlier ones are computed */
+    AHEAD = 8192,                         /* bytes: asked for while earlier ones are computed */
     BF16_INFINITY = 0x7f80
 };
 
 AVX512 __m512i every(int word) { return _mm512_set1_epi16((int16_t)word); }
 AVX512 __m512i load(const uint16_t *from) { return _mm512_loadu_si512(from); }
-#ifndef CQ_FAR
-#define CQ_FAR 0
-#endif
-AVX512 void prefetch(const uint16_t *x)
-{
-    __builtin_prefetch((const void *)((uintptr_t)x + AHEAD));
-    if (CQ_FAR) __builtin_prefetch((const void *)((uintptr_t)x + CQ_FAR), 0, 2);
-}
+AVX512 void prefetch(const uint16_t *x) { __builtin_prefetch((const void *)((uintptr_t)x + AHEAD)); }
 AVX512 __m512i magnitudes(__m512i x) { return _mm512_and_si512(x, every(0x7fff)); }
 AVX512 __m512i larger(__m512i a, __m512i b) { return _mm512_max_epu16(a, b); }
 
@@ -84,28 +74,6 @@ AVX512 void store_block_words(__m512i words, struct block_words *to)
 AVX512 int32_t block_word(const struct block_words *from, int b)
 {
     return from->twice[b / 8 * 4 + b % 4 + (b % 8 >= 4 ? GROUP / 2 : 0)];
-}
-
-#ifndef CQ_STORE
-#define CQ_STORE 0
-#endif
-#ifndef CQ_PREFETCHW
-#define CQ_PREFETCHW 0
-#endif
-AVX512 void store_codes(__m512i v, unsigned char *to)
-{
-    if (CQ_PREFETCHW) __builtin_prefetch(to + CQ_PREFETCHW, 1);
-    if (CQ_STORE == 0) _mm512_storeu_si512(to, v);
-    if (CQ_STORE == 32) {
-        _mm256_storeu_si256((void *)to, _mm512_castsi512_si256(v));
-        _mm256_storeu_si256((void *)(to + 32), _mm512_extracti64x4_epi64(v, 1));
-    }
-    if (CQ_STORE == 16) {
-        _mm_storeu_si128((void *)to, _mm512_castsi512_si128(v));
-        _mm_storeu_si128((void *)(to + 16), _mm512_extracti32x4_epi32(v, 1));
-        _mm_storeu_si128((void *)(to + 32), _mm512_extracti32x4_epi32(v, 2));
-        _mm_storeu_si128((void *)(to + 48), _mm512_extracti32x4_epi32(v, 3));
-    }
 }
 
 AVX512 void store_scales(__m512i codes, uint8_t *to)
