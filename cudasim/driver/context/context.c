@@ -27,11 +27,15 @@ static void print(void *user, const char *text, size_t length)
     fwrite(text, 1, length, stdout);
 }
 
-struct CUctx_st *context_open(bool primary)
+struct CUctx_st *context_open(CUdevice device, bool primary)
 {
     struct CUctx_st *context = calloc(1, sizeof *context);
     if (context == NULL) return NULL;
-    machine_open(&context->machine, driver.device, &driver.options);
+    enum { GRIDS_SHIFT = 25 };            /* what memory remembers of grids tells those of all devices apart */
+    machine_open(&context->machine, driver.device[device].limits, &driver.options);
+    space_enter(&driver.space, &context->machine.memory, (uint32_t)device);
+    context->machine.grids = (uint64_t)device << GRIDS_SHIFT;
+    context->device = device;
     context->machine.print = print;
     context->machine.rule_book = &driver.rule_book;
     context->machine.watch = driver_watch();
@@ -69,6 +73,7 @@ void context_close(struct CUctx_st *context)
     *link = context->next;
     reservations_close(context);
     host_ranges_close(context);
+    space_leave(&context->machine.memory);
     machine_close(&context->machine);
     free(context);
 }
@@ -92,10 +97,10 @@ static CUresult create(CUcontext *context, unsigned flags, CUdevice device)
 {
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && context == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) result = device_check(device);
     if (result == CUDA_SUCCESS && !context_flags_valid(flags)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        *context = context_open(false);
+        *context = context_open(device, false);
         if (*context == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
         else if (!current_push(*context)) result = CUDA_ERROR_INVALID_VALUE;
         else (*context)->flags = flags;
@@ -164,7 +169,8 @@ CUresult cuCtxGetDevice(CUdevice *device)
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && current_get() == NULL) result = CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS && device == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *device = 0;
+    if (result == CUDA_SUCCESS && !context_lives(current_get())) result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (result == CUDA_SUCCESS) *device = current_get()->device;
     return driver_leave(result);
 }
 
@@ -182,55 +188,57 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && context == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) result = device_check(device);
     if (result == CUDA_SUCCESS) {
-        if (driver.primary == NULL) driver.primary = context_open(true);
-        *context = driver.primary;
-        if (driver.primary == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
-        else driver.primary->flags = driver.primary_flags, driver.primary_users++;
+        struct device *d = &driver.device[device];
+        if (d->primary == NULL) d->primary = context_open(device, true);
+        *context = d->primary;
+        if (d->primary == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+        else d->primary->flags = d->primary_flags, d->primary_users++;
     }
     return driver_leave(result);
 }
 
-static void close_primary(void)
+static void close_primary(struct device *d)
 {
-    if (driver.primary != NULL) context_close(driver.primary);
-    driver.primary = NULL;
-    driver.primary_users = 0;
+    if (d->primary != NULL) context_close(d->primary);
+    d->primary = NULL;
+    d->primary_users = 0;
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS && driver.primary_users == 0) result = CUDA_ERROR_INVALID_CONTEXT;
-    if (result == CUDA_SUCCESS && --driver.primary_users == 0) close_primary();
+    if (result == CUDA_SUCCESS) result = device_check(device);
+    if (result == CUDA_SUCCESS && driver.device[device].primary_users == 0) result = CUDA_ERROR_INVALID_CONTEXT;
+    if (result == CUDA_SUCCESS && --driver.device[device].primary_users == 0) close_primary(&driver.device[device]);
     return driver_leave(result);
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS) close_primary();
+    if (result == CUDA_SUCCESS) result = device_check(device);
+    if (result == CUDA_SUCCESS) close_primary(&driver.device[device]);
     return driver_leave(result);
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) result = device_check(device);
     if (result == CUDA_SUCCESS && (flags == NULL || active == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *flags = driver.primary_flags, *active = driver.primary != NULL;
+    if (result == CUDA_SUCCESS)
+        *flags = driver.device[device].primary_flags, *active = driver.device[device].primary != NULL;
     return driver_leave(result);
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) result = device_check(device);
     if (result == CUDA_SUCCESS && !context_flags_valid(flags)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) driver.primary_flags = flags;
-    if (result == CUDA_SUCCESS && driver.primary != NULL) driver.primary->flags = flags;
+    if (result == CUDA_SUCCESS) driver.device[device].primary_flags = flags;
+    if (result == CUDA_SUCCESS && driver.device[device].primary != NULL) driver.device[device].primary->flags = flags;
     return driver_leave(result);
 }

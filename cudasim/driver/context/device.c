@@ -1,10 +1,8 @@
-/* Devices: there is one. */
+/* Devices: CUDASIM_DEVICES of them, which differ in number and, if CUDASIM_DEVICE says so, in kind. */
 #include <stdio.h>
 #include <string.h>
 
-#include "driver/core/driver.h"
-
-enum { DEVICE_MEMORY_GIB = 64 };
+#include "driver/core/current.h"
 
 CUDASIM_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal);
 CUDASIM_EXPORT CUresult cuDeviceGetCount(int *count);
@@ -14,30 +12,39 @@ CUDASIM_EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr
 CUDASIM_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device);
 CUDASIM_EXPORT CUresult cuDeviceGetPCIBusId(char *name, int length, CUdevice device);
 CUDASIM_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *name);
-CUDASIM_EXPORT CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer);
 CUDASIM_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device);
 CUDASIM_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device);
+
+CUresult device_check(CUdevice device)
+{
+    return device >= 0 && (uint32_t)device < driver.devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+const struct device_limits *limits_now(void)
+{
+    const struct CUctx_st *context = current_get();
+    return context != NULL && context_lives(context) ? context->machine.device : driver.device[0].limits;
+}
 
 /* Enters; then pointer and device must be right. */
 static CUresult begin(const void *pointer, CUdevice device)
 {
     const CUresult result = driver_enter();
     if (result != CUDA_SUCCESS) return result;
-    if (pointer == NULL) return CUDA_ERROR_INVALID_VALUE;
-    return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return pointer == NULL ? CUDA_ERROR_INVALID_VALUE : device_check(device);
 }
 
 CUresult cuDeviceGet(CUdevice *device, int ordinal)
 {
     const CUresult result = begin(device, ordinal);
-    if (result == CUDA_SUCCESS) *device = 0;
+    if (result == CUDA_SUCCESS) *device = ordinal;
     return driver_leave(result);
 }
 
 CUresult cuDeviceGetCount(int *count)
 {
     const CUresult result = begin(count, 0);
-    if (result == CUDA_SUCCESS) *count = 1;
+    if (result == CUDA_SUCCESS) *count = (int)driver.devices;
     return driver_leave(result);
 }
 
@@ -45,21 +52,24 @@ CUresult cuDeviceGetName(char *name, int length, CUdevice device)
 {
     CUresult result = begin(name, device);
     if (result == CUDA_SUCCESS && length <= 0) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) snprintf(name, (size_t)length, "%s", driver.device->title);
+    if (result == CUDA_SUCCESS) snprintf(name, (size_t)length, "%s", driver.device[device].limits->title);
     return driver_leave(result);
 }
 
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 {
     const CUresult result = begin(bytes, device);
-    if (result == CUDA_SUCCESS) *bytes = (size_t)DEVICE_MEMORY_GIB << 30;
+    if (result == CUDA_SUCCESS) *bytes = DEVICE_MEMORY;
     return driver_leave(result);
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device)
 {
     const CUresult result = begin(major != NULL ? (void *)minor : NULL, device);
-    if (result == CUDA_SUCCESS) *major = (int)driver.device->major, *minor = (int)driver.device->minor;
+    if (result == CUDA_SUCCESS) {
+        *major = (int)driver.device[device].limits->major;
+        *minor = (int)driver.device[device].limits->minor;
+    }
     return driver_leave(result);
 }
 
@@ -67,34 +77,37 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
     const CUresult result = begin(uuid, device);
     if (result == CUDA_SUCCESS) memcpy(uuid->bytes, "cudasim device 0", sizeof uuid->bytes);
+    if (result == CUDA_SUCCESS) uuid->bytes[sizeof uuid->bytes - 1] = (char)('0' + device);
     return driver_leave(result);
 }
 
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 
-static const char bus_name[] = "0000:00:00.0";
+/* The bus has the device's number. */
+enum { BUS_NAME_BYTES = sizeof "0000:00:00.0" };
+static void bus_name(char name[BUS_NAME_BYTES], uint32_t device)
+{
+    snprintf(name, BUS_NAME_BYTES, "0000:%02x:00.0", device & 0xff);
+}
 
 CUresult cuDeviceGetPCIBusId(char *name, int length, CUdevice device)
 {
     CUresult result = begin(name, device);
-    if (result == CUDA_SUCCESS && length < (int)sizeof bus_name) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) memcpy(name, bus_name, sizeof bus_name);
+    if (result == CUDA_SUCCESS && length < BUS_NAME_BYTES) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) bus_name(name, (uint32_t)device);
     return driver_leave(result);
 }
 
 CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *name)
 {
     CUresult result = begin(name == NULL ? NULL : (const void *)device, 0);
-    if (result == CUDA_SUCCESS && strcmp(name, bus_name) != 0) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS) *device = 0;
-    return driver_leave(result);
-}
-
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
-{
-    CUresult result = begin(can, device);
-    if (result == CUDA_SUCCESS && peer != 0) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS) *can = 0;
+    uint32_t found = result == CUDA_SUCCESS ? 0 : driver.devices;
+    for (char own[BUS_NAME_BYTES]; found < driver.devices; found++) {
+        bus_name(own, found);
+        if (strcmp(name, own) == 0) break;
+    }
+    if (result == CUDA_SUCCESS && found == driver.devices) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) *device = (CUdevice)found;
     return driver_leave(result);
 }
 
@@ -134,11 +147,12 @@ static bool limit_value(const struct device_limits *d, int attribute, uint32_t *
     return true;
 }
 
-/* Attributes of this driver: what it can do is 1, everything else on CUDA's list (textures, sharing between processes
- * and devices, ...) is 0. */
-static bool ability_value(int attribute, uint32_t *value)
+/* Attributes of this driver: what it can do is 1, everything else on CUDA's list (textures, sharing between processes,
+ * ...) is 0. */
+static bool ability_value(int attribute, CUdevice device, uint32_t *value)
 {
     switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = (uint32_t)device; return true;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = driver.options.sms; return true;
     case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
@@ -161,8 +175,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 {
     CUresult result = begin(value, device);
     uint32_t number = 0;
-    if (result == CUDA_SUCCESS && !limit_value(driver.device, (int)attribute, &number)
-        && !ability_value((int)attribute, &number)) {
+    if (result == CUDA_SUCCESS && !limit_value(driver.device[device].limits, (int)attribute, &number)
+        && !ability_value((int)attribute, device, &number)) {
         driver_say("cudasim: device attribute %d is not known here\n", (int)attribute);
         result = CUDA_ERROR_INVALID_VALUE;
     }

@@ -26,31 +26,30 @@ enum { SHARED_UNIT = 128, REGISTER_UNIT = 256, PARTITIONS = 4 };
 static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /* Registers are given to warps in units, and each quarter of the SM has its own. */
-static uint32_t ctas_by_registers(const struct function *f, uint32_t warps)
+static uint32_t ctas_by_registers(const struct device_limits *d, const struct function *f, uint32_t warps)
 {
     const uint64_t per_warp = round_up((uint64_t)function_registers(f) * LANES, REGISTER_UNIT);
-    if (per_warp * round_up(warps, PARTITIONS) > driver.device->registers_per_block) return 0;
-    return (uint32_t)(driver.device->registers_per_sm / PARTITIONS / per_warp * PARTITIONS / warps);
+    if (per_warp * round_up(warps, PARTITIONS) > d->registers_per_block) return 0;
+    return (uint32_t)(d->registers_per_sm / PARTITIONS / per_warp * PARTITIONS / warps);
 }
 
-static uint32_t ctas_by_shared(const struct function *f, uint64_t dynamic_shared)
+static uint32_t ctas_by_shared(const struct device_limits *d, const struct function *f, uint64_t dynamic_shared)
 {
-    const struct device_limits *d = driver.device;
     const uint64_t bytes = f->static_shared_bytes + dynamic_shared;
     if (bytes > d->shared_per_block_optin) return 0;
     return (uint32_t)(d->shared_per_sm / round_up(bytes + d->shared_reserved, SHARED_UNIT));
 }
 
-uint32_t occupancy_ctas(const struct function *f, uint32_t threads, uint64_t dynamic_shared)
+uint32_t occupancy_ctas(const struct device_limits *d, const struct function *f, uint32_t threads,
+                        uint64_t dynamic_shared)
 {
-    const struct device_limits *d = driver.device;
     const uint32_t warps = (threads + LANES - 1) / LANES;
     const uint64_t most =
         f->maxntid.given ? (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z : d->threads_per_block;
     if (threads == 0 || threads > d->threads_per_block || threads > most) return 0;
     uint32_t ctas = d->blocks_per_sm;
-    const uint32_t others[3] = { d->threads_per_sm / LANES / warps, ctas_by_registers(f, warps),
-                                 ctas_by_shared(f, dynamic_shared) };
+    const uint32_t others[3] = { d->threads_per_sm / LANES / warps, ctas_by_registers(d, f, warps),
+                                 ctas_by_shared(d, f, dynamic_shared) };
     for (int i = 0; i < 3; i++)
         if (others[i] < ctas) ctas = others[i];
     return ctas;
@@ -71,7 +70,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfun
 {
     struct CUfunc_st *f;
     const CUresult result = begin(handle, blocks != NULL && block_size > 0 && flags <= 1, &f);
-    if (result == CUDA_SUCCESS) *blocks = (int)occupancy_ctas(f->function, (uint32_t)block_size, dynamic_shared);
+    if (result == CUDA_SUCCESS)
+        *blocks = (int)occupancy_ctas(function_device(f), f->function, (uint32_t)block_size, dynamic_shared);
     return driver_leave(result);
 }
 
@@ -89,12 +89,13 @@ CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_si
     struct CUfunc_st *f;
     const CUresult result = begin(handle, grid_size != NULL && block_size != NULL && limit >= 0 && flags <= 1, &f);
     if (result == CUDA_SUCCESS) {
-        uint32_t largest = driver.device->threads_per_block, best = 0, best_ctas = 0;
+        const struct device_limits *d = function_device(f);
+        uint32_t largest = d->threads_per_block, best = 0, best_ctas = 0;
         if (limit != 0 && (uint32_t)limit < largest) largest = (uint32_t)limit;
         for (uint32_t threads = (largest + LANES - 1) / LANES * LANES; threads > 0; threads -= LANES) {
             const uint32_t size = threads < largest ? threads : largest;
             const uint32_t ctas =
-                occupancy_ctas(f->function, size, dynamic_of != NULL ? dynamic_of((int)size) : dynamic_shared);
+                occupancy_ctas(d, f->function, size, dynamic_of != NULL ? dynamic_of((int)size) : dynamic_shared);
             if (ctas * size > best_ctas * best) best = size, best_ctas = ctas;
         }
         *block_size = (int)best;
@@ -115,10 +116,11 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handl
 {
     struct CUfunc_st *f;
     CUresult result = begin(handle, bytes != NULL && blocks > 0 && block_size > 0, &f);
-    if (result == CUDA_SUCCESS && (uint32_t)blocks > occupancy_ctas(f->function, (uint32_t)block_size, 0))
+    if (result == CUDA_SUCCESS
+        && (uint32_t)blocks > occupancy_ctas(function_device(f), f->function, (uint32_t)block_size, 0))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        const struct device_limits *d = driver.device;
+        const struct device_limits *d = function_device(f);
         const uint64_t each = d->shared_per_sm / (uint32_t)blocks / SHARED_UNIT * SHARED_UNIT - d->shared_reserved;
         const uint64_t most = each < d->shared_per_block_optin ? each : d->shared_per_block_optin;
         *bytes = most - f->function->static_shared_bytes;
@@ -138,10 +140,18 @@ static uint32_t cluster_size(const CUlaunchConfig *config, const struct function
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-static uint32_t ctas_of_device(const struct function *f, const CUlaunchConfig *config)
+static uint32_t ctas_of_device(const struct CUfunc_st *f, const CUlaunchConfig *config)
 {
     const uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
-    return threads > 1024 ? 0 : occupancy_ctas(f, (uint32_t)threads, config->sharedMemBytes) * driver.options.sms;
+    if (threads > 1024) return 0;
+    const uint32_t ctas = occupancy_ctas(function_device(f), f->function, (uint32_t)threads, config->sharedMemBytes);
+    return ctas * driver.options.sms;
+}
+
+static uint32_t most_in_cluster(const struct CUfunc_st *f)
+{
+    const struct device_limits *d = function_device(f);
+    return f->settings.non_portable_cluster ? d->cluster_max : d->cluster_portable;
 }
 
 static bool config_valid(const CUlaunchConfig *config)
@@ -155,12 +165,10 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CU
     struct CUfunc_st *f;
     CUresult result = begin(handle, clusters != NULL && config_valid(config), &f);
     const uint32_t size = result == CUDA_SUCCESS ? cluster_size(config, f->function) : 1;
-    const uint32_t most = result == CUDA_SUCCESS && f->settings.non_portable_cluster ? driver.device->cluster_max
-                          : driver.device != NULL                                    ? driver.device->cluster_portable
-                                                                                     : 1;
+    const uint32_t most = result == CUDA_SUCCESS ? most_in_cluster(f) : 1;
     if (result == CUDA_SUCCESS && (size == 0 || size > most)) result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (result == CUDA_SUCCESS) {
-        const uint32_t ctas = ctas_of_device(f->function, config);
+        const uint32_t ctas = ctas_of_device(f, config);
         *clusters = ctas == 0 ? 0 : ctas < size ? 1 : (int)(ctas / size);
     }
     return driver_leave(result);
@@ -171,9 +179,7 @@ CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, const 
     struct CUfunc_st *f;
     const CUresult result = begin(handle, size != NULL && config_valid(config), &f);
     if (result == CUDA_SUCCESS) {
-        const uint32_t most =
-            f->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
-        *size = ctas_of_device(f->function, config) == 0 ? 0 : (int)most;
+        *size = ctas_of_device(f, config) == 0 ? 0 : (int)most_in_cluster(f);
     }
     return driver_leave(result);
 }

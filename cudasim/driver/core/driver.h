@@ -1,6 +1,6 @@
-/* The state behind the cu* calls: one device, its primary context and others, all under one lock.  Streams run their
+/* The state behind the cu* calls: devices, their primary contexts and others, all under one lock.  Streams run their
  * work when it is given to them: everything is done, in order, when a call returns; a fault of a kernel is kept and
- * returned by later calls, as a real device does. */
+ * returned by later calls in its context, as a real device does. */
 #ifndef CUDASIM_DRIVER_CORE_DRIVER_H
 #define CUDASIM_DRIVER_CORE_DRIVER_H
 
@@ -9,7 +9,7 @@
 
 #include "api.h"
 #include "handle.h"
-#include "machine/core/machine.h"
+#include "machine/core/address_space.h"
 
 /* What cuFuncSetAttribute and cuKernelSetAttribute change. */
 struct function_settings {
@@ -62,6 +62,7 @@ struct CUevent_st {
 struct CUctx_st {
     struct CUctx_st *next;
     uint64_t id;
+    CUdevice device;
     struct machine machine;
     struct CUmod_st *modules;
     struct CUstream_st *streams;          /* with the default streams, made when first used */
@@ -74,16 +75,25 @@ struct CUctx_st {
     bool primary;
 };
 
-struct driver {
-    pthread_mutex_t lock;
-    bool initialised;
-    const struct device_limits *device;
-    struct machine_options options;
-    struct rule_book rule_book;           /* of all contexts */
-    struct CUctx_st *contexts;            /* all that live */
+struct device {
+    const struct device_limits *limits;
     struct CUctx_st *primary;
     int primary_users;
     unsigned primary_flags;
+    struct CUmemPoolHandle_st *pool;      /* that cuMemAllocAsync takes from (pool.c); NULL: the default one */
+};
+
+#define DEVICE_MEMORY (UINT64_C(64) << 30)
+
+struct driver {
+    pthread_mutex_t lock;
+    bool initialised;
+    struct device device[MOST_DEVICES];
+    uint32_t devices;
+    struct address_space space;           /* of the memory of all contexts */
+    struct machine_options options;
+    struct rule_book rule_book;           /* of all contexts */
+    struct CUctx_st *contexts;            /* all that live */
     uint64_t stream_ids, context_ids;
 };
 extern struct driver driver;
@@ -96,7 +106,14 @@ CUresult driver_leave(CUresult result);
  * meanwhile. */
 void driver_call_host(CUhostFn *function, void *user);
 
-struct CUctx_st *context_open(bool primary);
+/* device.c: INVALID_DEVICE where there is none of that number. */
+CUresult device_check(CUdevice device);
+/* peer.c: kernels of one can reach memory of the other: not the same, and of one family. */
+bool devices_are_peers(CUdevice device, CUdevice peer);
+/* Of the current context's device; without a context, of device 0. */
+const struct device_limits *limits_now(void);
+
+struct CUctx_st *context_open(CUdevice device, bool primary);
 void context_close(struct CUctx_st *context);
 bool context_lives(const struct CUctx_st *context);
 /* context_settings.c */
@@ -112,7 +129,8 @@ void driver_mutate(struct module *module);
 /* watch.c: behind a launch; says once that threads came to that instruction. */
 void driver_tell_mutation(void);
 
-/* stream.c: the stream of a handle (NULL, 1: the legacy default stream; 2: the thread's own); NULL: no such stream. */
+/* stream.c: the stream of a handle, which may be another context's (NULL, 1: the legacy default stream of `context`; 2:
+ * the thread's own there); NULL: no such stream. */
 extern _Thread_local bool stream_null_is_own;   /* NULL is the thread's own (per_thread.c) */
 struct CUstream_st *stream_find(struct CUctx_st *context, CUstream handle);
 /* The host has waited: nothing in the streams is in flight. */
@@ -130,18 +148,41 @@ struct log { char *error, *info; size_t error_size, info_size; };
 struct log log_of(unsigned count, const CUjit_option *options, void *const *values);
 /* The sizes in the caller's list become what was written. */
 void log_end(const struct log *log, unsigned count, const CUjit_option *options, void **values);
-CUresult module_read(const void *image, const struct log *log, struct module **module);
+CUresult module_read(const void *image, const struct device_limits *device, const struct log *log,
+                     struct module **module);
+/* Whether the device runs the module; says so where not. */
+bool module_runs(const struct module *module, const struct device_limits *device, const struct log *log);
 /* The bytes of a file, zeros behind them; NULL: cannot be read. */
 char *file_read(const char *name);
 struct function_settings function_default_settings(void);
-CUresult function_attribute(int *value, int attribute, const struct module *module, const struct function *f,
-                            const struct function_settings *settings);
-CUresult function_set_attribute(struct function_settings *settings, const struct function *f, int attribute, int value);
+CUresult function_attribute(int *value, int attribute, const struct device_limits *device, const struct module *module,
+                            const struct function *f, const struct function_settings *settings);
+CUresult function_set_attribute(struct function_settings *settings, const struct device_limits *device,
+                                const struct function *f, int attribute, int value);
+const struct device_limits *function_device(const struct CUfunc_st *function);
 /* Dynamic shared memory that a launch may ask for. */
-uint64_t function_dynamic_shared(const struct function *f, const struct function_settings *settings);
+uint64_t function_dynamic_shared(const struct device_limits *device, const struct function *f,
+                                 const struct function_settings *settings);
 uint32_t function_registers(const struct function *f);
 /* occupancy.c: CTAs that one SM holds. */
-uint32_t occupancy_ctas(const struct function *f, uint32_t threads, uint64_t dynamic_shared);
+uint32_t occupancy_ctas(const struct device_limits *device, const struct function *f, uint32_t threads,
+                        uint64_t dynamic_shared);
+
+/* memory.c: the allocation of the address and the context that has it, `context` being asked first, then all; NULL:
+ * nobody's. */
+const struct allocation *memory_find(struct CUctx_st **context, CUdeviceptr pointer);
+/* Bytes [pointer, pointer + bytes) of any context's; NULL: not all of them are one allocation's. */
+uint8_t *memory_host(struct CUctx_st *context, CUdeviceptr pointer, uint64_t bytes);
+/* What the device has left for another allocation. */
+uint64_t memory_left(CUdevice device);
+/* Lets the kernels of these devices (a bit each) and no others reach the context's allocation, whatever peers there
+ * are. */
+void memory_show(struct CUctx_st *context, CUdeviceptr pointer, unsigned devices, const void *pool);
+enum { ALL_DEVICES = (1 << MOST_DEVICES) - 1 };
+/* virtual.c: the device on which memory of the context lies: its own, or that of what is mapped there. */
+CUdevice virtual_device(const struct CUctx_st *context, CUdeviceptr pointer);
+/* What cuMemCreate has taken of the device. */
+uint64_t virtual_bytes(CUdevice device);
 
 /* host_memory.c, virtual.c, library.c: what a context takes along when it closes. */
 void host_ranges_close(struct CUctx_st *context);

@@ -14,6 +14,7 @@
     X(ERROR_INVALID_CONTEXT, 201, "invalid device context") \
     X(ERROR_NO_BINARY_FOR_GPU, 209, "no kernel image is available for execution on the device") \
     X(ERROR_UNSUPPORTED_LIMIT, 215, "limit is not supported on this architecture") \
+    X(ERROR_PEER_ACCESS_UNSUPPORTED, 217, "peer access is not supported between these two devices") \
     X(ERROR_INVALID_PTX, 218, "a PTX JIT compilation failed") \
     X(ERROR_UNSUPPORTED_PTX_VERSION, 222, "the provided PTX was compiled with an unsupported toolchain.") \
     X(ERROR_INVALID_SOURCE, 300, "device kernel image is invalid") \
@@ -26,6 +27,7 @@
     X(ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered") \
     X(ERROR_LAUNCH_OUT_OF_RESOURCES, 701, "too many resources requested for launch") \
     X(ERROR_LAUNCH_TIMEOUT, 702, "the launch timed out and was terminated") \
+    X(ERROR_PEER_ACCESS_ALREADY_ENABLED, 704, "peer access is already enabled") \
     X(ERROR_PEER_ACCESS_NOT_ENABLED, 705, "peer access has not been enabled") \
     X(ERROR_PRIMARY_CONTEXT_ACTIVE, 708, "cannot set while device is active in this process") \
     X(ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed") \
@@ -67,6 +69,7 @@
 /* Bytes of the structs that callers hand over. */
 #define CU_SIZES(X) \
     X(CUlaunchConfig, 56) X(CUlaunchAttribute, 72) X(CUDA_MEMCPY2D, 128) X(CUDA_MEMCPY3D, 200) \
+    X(CUDA_MEMCPY3D_PEER, 200) \
     X(CUDA_KERNEL_NODE_PARAMS, 72) X(CUDA_MEMSET_NODE_PARAMS, 40) X(CUDA_HOST_NODE_PARAMS, 16) \
     X(CUmemAllocationProp, 32) X(CUmemAccessDesc, 12) X(CUmemLocation, 8) X(CUgraphEdgeData, 8) \
     X(CUgraphExecUpdateResultInfo, 24) X(CUDA_GRAPH_INSTANTIATE_PARAMS, 32) X(CUtensorMap, 128) X(CUuuid, 16)

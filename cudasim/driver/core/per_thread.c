@@ -74,6 +74,10 @@ OWN(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr to, const void *from, size_t bytes
 OWN(cuMemcpyDtoHAsync_v2, _ptsz, (void *to, CUdeviceptr from, size_t bytes, CUstream stream), to, from, bytes, stream)
 OWN(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream), to, from, bytes,
     stream)
+OWN(cuMemcpyPeerAsync, _ptsz,
+    (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream), to,
+    to_context, from, from_context, bytes, stream)
+OWN(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), copy, stream)
 OWN(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream), copy, stream)
 OWN(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy, stream)
 OWN(cuStreamBeginCapture_v2, _ptsz, (CUstream stream, CUstreamCaptureMode mode), stream, mode)
@@ -95,6 +99,10 @@ OWN(cuMemcpy, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from,
 OWN(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr to, const void *from, size_t bytes), to, from, bytes)
 OWN(cuMemcpyDtoH_v2, _ptds, (void *to, CUdeviceptr from, size_t bytes), to, from, bytes)
 OWN(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr to, CUdeviceptr from, size_t bytes), to, from, bytes)
+OWN(cuMemcpyPeer, _ptds,
+    (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes), to, to_context,
+    from, from_context, bytes)
+OWN(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *copy), copy)
 OWN(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy)
 OWN(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy)
 OWN(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), copy)

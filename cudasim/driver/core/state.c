@@ -147,14 +147,49 @@ __attribute__((destructor)) static void tell_rules(void)
         driver_say("cudasim: reported and went on: %s\n", line);
 }
 
+/* CUDASIM_DEVICE: what the devices are, one name for all or one each. */
+static CUresult read_names(const char *text, uint32_t *names)
+{
+    for (const char *at = text; *names < MOST_DEVICES; at++) {
+        char name[16];
+        const int length = (int)strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", length, at);
+        const struct device_limits *limits = device_named(name);
+        if (limits == NULL) {
+            driver_say("cudasim: CUDASIM_DEVICE=%.*s is none of sm_90a, sm_100a, sm_103a, sm_120a, sm_121a\n", length,
+                       at);
+            return CUDA_ERROR_NO_DEVICE;
+        }
+        driver.device[(*names)++].limits = limits;
+        at += length;
+        if (*at == '\0') return CUDA_SUCCESS;
+    }
+    driver_say("cudasim: CUDASIM_DEVICE=%s names more than %d devices\n", text, MOST_DEVICES);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult read_devices(void)
+{
+    const char *text = getenv("CUDASIM_DEVICE");
+    uint32_t names = 0, count = 0;
+    const CUresult result = read_names(text == NULL || *text == '\0' ? "sm_90a" : text, &names);
+    if (result != CUDA_SUCCESS) return result;
+    if (!number32("CUDASIM_DEVICES", 1, MOST_DEVICES, &count)) return CUDA_ERROR_INVALID_VALUE;
+    if (count == 0) count = names;
+    if (names != 1 && names != count) {
+        driver_say("cudasim: CUDASIM_DEVICE=%s names %u devices, and CUDASIM_DEVICES is %u: one name for all, or one "
+                   "each\n", text, names, count);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (uint32_t i = names; i < count; i++) driver.device[i].limits = driver.device[0].limits;
+    driver.devices = driver.space.devices = count;
+    return CUDA_SUCCESS;
+}
+
 static CUresult initialise(void)
 {
-    const char *name = getenv("CUDASIM_DEVICE");
-    driver.device = device_named(name == NULL || *name == '\0' ? "sm_90a" : name);
-    if (driver.device == NULL) {
-        driver_say("cudasim: CUDASIM_DEVICE=%s is none of sm_90a, sm_100a, sm_103a, sm_120a, sm_121a\n", name);
-        return CUDA_ERROR_NO_DEVICE;
-    }
+    const CUresult devices = read_devices();
+    if (devices != CUDA_SUCCESS) return devices;
     struct machine_options options = machine_default_options();
     if (!read_environment(&options) || !read_rules(options.rule)) return CUDA_ERROR_INVALID_VALUE;
     driver.options = options;

@@ -185,7 +185,7 @@ static CUresult begin(struct CUctx_st **context, CUstream handle, struct CUstrea
     const CUresult result = driver_enter_context(context);
     if (result != CUDA_SUCCESS) return result;
     *stream = stream_find(*context, handle);
-    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : (*stream)->context->fault;
 }
 
 static CUresult start(struct CUstream_st *stream, struct CUgraph_st *graph, const CUgraphNode *dependency, size_t count,

@@ -219,6 +219,13 @@ static size_t choose(const struct CUgraphExec_st *exec, const char *state, uint6
     return found;
 }
 
+/* The context in which the step runs when the graph is launched in `context`; NULL: it is gone. */
+static struct CUctx_st *context_of(const struct step *step, struct CUctx_st *context)
+{
+    if (step->work.context == NULL) return context;
+    return context_lives(step->work.context) ? step->work.context : NULL;
+}
+
 /* A step may call the program's own function, which other threads' calls do not wait for: the context may be gone
  * afterwards. */
 static CUresult run_steps(struct CUctx_st *context, struct CUgraphExec_st *exec)
@@ -231,13 +238,16 @@ static CUresult run_steps(struct CUctx_st *context, struct CUgraphExec_st *exec)
     }
     uint64_t random = driver.options.seed * UINT64_C(0x9e3779b97f4a7c15) + exec->launches++;
     CUresult result = CUDA_SUCCESS;
-    for (size_t done = 0; done < exec->steps && result == CUDA_SUCCESS && context->fault == CUDA_SUCCESS; done++) {
+    bool faulty = context->fault != CUDA_SUCCESS;
+    for (size_t done = 0; done < exec->steps && result == CUDA_SUCCESS && !faulty; done++) {
         const size_t at = choose(exec, state, &random);
         const struct step *step = &exec->step[at];
         if (step->enabled && step->dependencies == 1) flight[at] = flight[step->dependency[0]];
-        if (step->enabled) result = work_run(context, &step->work, &flight[at]);
+        struct CUctx_st *own = context_of(step, context);
+        if (step->enabled && own != NULL) result = work_run(own, &step->work, &flight[at]);
         state[at] = DONE;
-        if (!context_lives(context)) result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        if (own == NULL || !context_lives(own) || !context_lives(context)) result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+        else faulty = own->fault != CUDA_SUCCESS;
     }
     free(state), free(flight);
     return result;
@@ -255,7 +265,11 @@ static CUresult launch(struct CUctx_st *context, struct CUgraphExec_st *exec, st
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     for (size_t i = 0; i < exec->steps; i++) {
-        const CUresult checked = exec->step[i].enabled ? work_check(context, &exec->step[i].work) : CUDA_SUCCESS;
+        if (!exec->step[i].enabled) continue;
+        struct CUctx_st *own = context_of(&exec->step[i], context);
+        const CUresult checked = own == NULL                  ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                 : own->fault != CUDA_SUCCESS ? own->fault
+                                                              : work_check(own, &exec->step[i].work);
         if (checked != CUDA_SUCCESS) return checked;
     }
     exec->running++;
@@ -271,7 +285,9 @@ static CUresult begin_launch(CUgraphExec exec, CUstream handle, struct CUctx_st 
     if (result != CUDA_SUCCESS) return result;
     if (!handle_is(exec, HANDLE_EXEC)) return CUDA_ERROR_INVALID_VALUE;
     *stream = stream_find(*context, handle);
-    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    if (*stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
+    *context = (*stream)->context;
+    return (*context)->fault;
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle)
@@ -376,7 +392,7 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
     struct step *step;
     CUresult result = begin_step(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, parameters, named, &context, &step);
     if (result == CUDA_SUCCESS) result = copy_check(context, parameters);
-    if (result == CUDA_SUCCESS) step->work.copy = *parameters;
+    if (result == CUDA_SUCCESS) step->work.copy = *parameters, step->work.context = context;
     return driver_leave(result);
 }
 
@@ -387,7 +403,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
     struct step *step;
     CUresult result = begin_step(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, parameters, named, &context, &step);
     if (result == CUDA_SUCCESS) result = fill_check(context, parameters);
-    if (result == CUDA_SUCCESS) step->work.fill = *parameters;
+    if (result == CUDA_SUCCESS) step->work.fill = *parameters, step->work.context = context;
     return driver_leave(result);
 }
 

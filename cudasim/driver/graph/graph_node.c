@@ -77,7 +77,7 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
     CUresult result = begin(&context, node, graph, dependencies, count, parameters);
     if (result == CUDA_SUCCESS) result = context_or_current(named, &context);
     if (result == CUDA_SUCCESS) result = copy_check(context, parameters);
-    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .context = context };
     if (result == CUDA_SUCCESS) work.copy = *parameters, result = add(node, graph, dependencies, count, &work);
     return driver_leave(result);
 }
@@ -89,7 +89,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
     CUresult result = begin(&context, node, graph, dependencies, count, parameters);
     if (result == CUDA_SUCCESS) result = context_or_current(named, &context);
     if (result == CUDA_SUCCESS) result = fill_check(context, parameters);
-    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
+    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMSET, .context = context };
     if (result == CUDA_SUCCESS) work.fill = *parameters, result = add(node, graph, dependencies, count, &work);
     return driver_leave(result);
 }
@@ -180,7 +180,7 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *param
 {
     CUresult result = begin_node(node, CU_GRAPH_NODE_TYPE_MEMCPY, parameters);
     struct CUctx_st *context = NULL;
-    if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
+    if (result == CUDA_SUCCESS) result = context_or_current(node->work.context, &context);
     if (result == CUDA_SUCCESS) result = copy_check(context, parameters);
     if (result == CUDA_SUCCESS) node->work.copy = *parameters;
     return driver_leave(result);
@@ -197,7 +197,7 @@ CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PAR
 {
     CUresult result = begin_node(node, CU_GRAPH_NODE_TYPE_MEMSET, parameters);
     struct CUctx_st *context = NULL;
-    if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
+    if (result == CUDA_SUCCESS) result = context_or_current(node->work.context, &context);
     if (result == CUDA_SUCCESS) result = fill_check(context, parameters);
     if (result == CUDA_SUCCESS) node->work.fill = *parameters;
     return driver_leave(result);

@@ -72,7 +72,11 @@ CUresult work_run(struct CUctx_st *context, const struct work *work, struct grid
 CUresult work_submit(struct CUctx_st *context, CUstream handle, struct work *work)
 {
     struct CUstream_st *stream = stream_find(context, handle);
-    CUresult result = stream == NULL ? CUDA_ERROR_INVALID_HANDLE : capture_enter(stream);
+    CUresult result = stream == NULL ? CUDA_ERROR_INVALID_HANDLE : stream->context->fault;
+    if (result == CUDA_SUCCESS) {
+        work->context = context = stream->context;
+        result = capture_enter(stream);
+    }
     if (result == CUDA_SUCCESS && stream->capture != NULL) {
         result = work_check(context, work);
         if (result == CUDA_SUCCESS) return capture_add(stream, work);

@@ -19,6 +19,7 @@ struct kernel_work {
 
 struct work {
     CUgraphNodeType type;
+    struct CUctx_st *context;             /* in which it runs: that of the stream, or of the node; NULL: any */
     union {
         struct kernel_work kernel;
         CUDA_MEMCPY3D copy;
@@ -54,6 +55,8 @@ CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struc
 /* copy.c, fill.c */
 CUresult copy_check(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);
 CUresult copy_run(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);
+/* Runs it in the stream, or (`waits`) before the call returns, which a capture may forbid. */
+CUresult copy_submit(struct CUctx_st *context, const CUDA_MEMCPY3D *copy, CUstream stream, bool waits);
 CUresult fill_check(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *fill);
 CUresult fill_run(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *fill);
 /* event.c */

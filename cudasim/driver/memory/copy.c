@@ -33,13 +33,13 @@ static struct end target_of(const CUDA_MEMCPY3D *c)
     return (struct end){ c->dstMemoryType, address, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight };
 }
 
-/* Host bytes behind an address.  All memory has one address space: an address that the device has given, now or before,
- * is the device's, whatever the call says; others are the program's own, which a call that says DEVICE must not
+/* Host bytes behind an address.  All memory has one address space: an address that a device has given, now or before,
+ * is a device's, whatever the call says; others are the program's own, which a call that says DEVICE must not
  * name. */
-static uint8_t *bytes_at(const struct CUctx_st *context, CUmemorytype type, uint64_t address, size_t bytes)
+static uint8_t *bytes_at(struct CUctx_st *context, CUmemorytype type, uint64_t address, size_t bytes)
 {
-    const bool device = address >= GLOBAL_WINDOW && address < context->machine.memory.next;
-    if (device) return global_host(&context->machine.memory, address, bytes);
+    const bool device = address >= GLOBAL_WINDOW && address < driver.space.next;
+    if (device) return memory_host(context, address, bytes);
     return type == CU_MEMORYTYPE_DEVICE ? NULL : (uint8_t *)(uintptr_t)address;
 }
 
@@ -48,7 +48,7 @@ static size_t row_at(const struct end *e, size_t y, size_t z)
     return ((e->z + z) * e->height + e->y + y) * e->pitch + e->x;
 }
 
-static bool end_is_valid(const struct CUctx_st *context, const struct end *e, const CUDA_MEMCPY3D *c)
+static bool end_is_valid(struct CUctx_st *context, const struct end *e, const CUDA_MEMCPY3D *c)
 {
     if (e->type != CU_MEMORYTYPE_HOST && e->type != CU_MEMORYTYPE_DEVICE && e->type != CU_MEMORYTYPE_UNIFIED)
         return false;
@@ -86,18 +86,24 @@ CUresult copy_run(struct CUctx_st *context, const CUDA_MEMCPY3D *c)
     return CUDA_SUCCESS;
 }
 
-/* Runs it in the stream, or (`waits`) before the call returns, which a capture may forbid. */
+CUresult copy_submit(struct CUctx_st *context, const CUDA_MEMCPY3D *copy, CUstream handle, bool waits)
+{
+    struct CUstream_st *stream = stream_find(context, handle);
+    CUresult result = stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && waits) result = capture_enter(stream);
+    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+    if (result == CUDA_SUCCESS) work.copy = *copy, result = copy_check(context, copy);
+    if (result == CUDA_SUCCESS) result = work_submit(context, handle, &work);
+    if (result == CUDA_SUCCESS && waits) streams_land(context);
+    return result;
+}
+
 static CUresult submit(const CUDA_MEMCPY3D *copy, CUstream stream, bool waits)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && copy == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && stream_find(context, stream) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && waits) result = capture_enter(stream_find(context, stream));
-    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
-    if (result == CUDA_SUCCESS) work.copy = *copy, result = copy_check(context, copy);
-    if (result == CUDA_SUCCESS) result = work_submit(context, stream, &work);
-    if (result == CUDA_SUCCESS && waits) streams_land(context);
+    if (result == CUDA_SUCCESS) result = copy_submit(context, copy, stream, waits);
     return driver_leave(result);
 }
 

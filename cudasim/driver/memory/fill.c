@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "driver/graph/work.h"
-#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);
 CUDASIM_EXPORT CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count);
@@ -21,9 +20,20 @@ CUDASIM_EXPORT CUresult cuMemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigne
 CUDASIM_EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
                                            CUstream stream);
 
+/* Fills are work of the context's device: they reach what its kernels reach. */
 static uint8_t *row(const struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f, size_t y)
 {
-    return global_host(&context->machine.memory, f->dst + y * f->pitch, f->width * f->elementSize);
+    return space_host(&context->machine.memory, f->dst + y * f->pitch, f->width * f->elementSize);
+}
+
+static bool row_valid(const struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f, size_t y)
+{
+    char why[400];
+    const CUdeviceptr at = f->dst + y * f->pitch;
+    if (row(context, f, y) != NULL) return true;
+    if (space_explain(&context->machine.memory, at, why, sizeof why))
+        driver_say("cudasim: a fill on device %d writes global address 0x%llx, %s\n", (int)context->device, at, why);
+    return false;
 }
 
 CUresult fill_check(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f)
@@ -35,8 +45,7 @@ CUresult fill_check(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f)
     if (f->height > 1
         && (f->pitch % f->elementSize != 0 || f->pitch < f->width * f->elementSize || f->pitch > INT32_MAX))
         return CUDA_ERROR_INVALID_VALUE;
-    return row(context, f, 0) == NULL || row(context, f, f->height - 1) == NULL ? CUDA_ERROR_INVALID_VALUE
-                                                                                : CUDA_SUCCESS;
+    return row_valid(context, f, 0) && row_valid(context, f, f->height - 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult fill_run(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *f)

@@ -18,12 +18,17 @@ struct host_range { struct host_range *next; uint64_t host, device; size_t bytes
 
 enum { ALLOC_FLAGS = 7, REGISTER_FLAGS = 15, REGISTER_IO = 4, REGISTER_READ_ONLY = 8 };
 
-static struct host_range **find(struct CUctx_st *context, const void *pointer)
+/* Page-locked memory is every context's, whichever made it: that one takes the place of `context`. */
+static struct host_range **find(struct CUctx_st **context, const void *pointer)
 {
     const uint64_t address = (uint64_t)(uintptr_t)pointer;
-    struct host_range **link = &context->host_ranges;
-    while (*link != NULL && address - (*link)->host >= (*link)->bytes) link = &(*link)->next;
-    return link;
+    for (struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (struct host_range **link = &c->host_ranges; *link != NULL; link = &(*link)->next)
+            if (address - (*link)->host < (*link)->bytes) {
+                *context = c;
+                return link;
+            }
+    return NULL;
 }
 
 void host_ranges_close(struct CUctx_st *context)
@@ -75,6 +80,7 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
             result = CUDA_ERROR_OUT_OF_MEMORY;
         } else {
             *pointer = (void *)(uintptr_t)base;
+            memory_show(context, base, ALL_DEVICES, NULL);
         }
     }
     return driver_leave(result);
@@ -86,18 +92,19 @@ CUresult cuMemFreeHost(void *pointer)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context);
-    struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
+    struct host_range **link = result == CUDA_SUCCESS ? find(&context, pointer) : NULL;
     if (result == CUDA_SUCCESS
-        && (*link == NULL || (*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
+        && (link == NULL || (*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) remove_range(context, link);
     return driver_leave(result);
 }
 
-static bool overlaps(const struct CUctx_st *context, uint64_t address, size_t bytes)
+static bool overlaps(uint64_t address, size_t bytes)
 {
-    for (const struct host_range *r = context->host_ranges; r != NULL; r = r->next)
-        if (address < r->host + r->bytes && r->host < address + bytes) return true;
+    for (const struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (const struct host_range *r = c->host_ranges; r != NULL; r = r->next)
+            if (address < r->host + r->bytes && r->host < address + bytes) return true;
     return false;
 }
 
@@ -109,11 +116,11 @@ CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
     if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (flags & ~(unsigned)REGISTER_FLAGS) != 0))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && (flags & REGISTER_IO) != 0) result = CUDA_ERROR_NOT_SUPPORTED;
-    if (result == CUDA_SUCCESS && overlaps(context, address, bytes)) result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+    if (result == CUDA_SUCCESS && overlaps(address, bytes)) result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     if (result == CUDA_SUCCESS) {
         const uint64_t base = global_reserve(&context->machine.memory, bytes, 0);
         const struct allocation alias = { .base = base, .bytes = bytes, .host = pointer, .kind = ALLOCATION_REGISTERED,
-                                          .read_only = (flags & REGISTER_READ_ONLY) != 0 };
+                                          .read_only = (flags & REGISTER_READ_ONLY) != 0, .devices = ALL_DEVICES };
         const struct host_range range = { .host = address, .device = base, .bytes = bytes, .registered = true,
                                           .flags = flags | CU_MEMHOSTALLOC_DEVICEMAP };
         if (base == 0 || !global_insert(&context->machine.memory, &alias)) result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -128,9 +135,9 @@ CUresult cuMemHostUnregister(void *pointer)
     struct CUctx_st *context;
     CUresult result = begin(&context);
     if (result == CUDA_SUCCESS && pointer == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
+    struct host_range **link = result == CUDA_SUCCESS ? find(&context, pointer) : NULL;
     if (result == CUDA_SUCCESS
-        && (*link == NULL || !(*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
+        && (link == NULL || !(*link)->registered || (*link)->host != (uint64_t)(uintptr_t)pointer))
         result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     if (result == CUDA_SUCCESS) remove_range(context, link);
     return driver_leave(result);
@@ -141,8 +148,8 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *pointer, unsign
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (device == NULL || flags != 0)) result = CUDA_ERROR_INVALID_VALUE;
-    struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
-    if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    struct host_range **link = result == CUDA_SUCCESS ? find(&context, pointer) : NULL;
+    if (result == CUDA_SUCCESS && link == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) *device = (*link)->device + ((uint64_t)(uintptr_t)pointer - (*link)->host);
     return driver_leave(result);
 }
@@ -151,8 +158,8 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *pointer)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    struct host_range **link = result == CUDA_SUCCESS ? find(context, pointer) : NULL;
-    if (result == CUDA_SUCCESS && (flags == NULL || *link == NULL || (*link)->registered))
+    struct host_range **link = result == CUDA_SUCCESS ? find(&context, pointer) : NULL;
+    if (result == CUDA_SUCCESS && (flags == NULL || link == NULL || (*link)->registered))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) *flags = (*link)->flags;
     return driver_leave(result);

@@ -16,6 +16,40 @@ CUDASIM_EXPORT CUresult cuMemAdvise(CUdeviceptr pointer, size_t bytes, int advic
 CUDASIM_EXPORT CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t bytes, int advice, CUmemLocation location);
 CUDASIM_EXPORT CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags);
 
+/* ---- memory of all contexts, whose addresses differ ---- */
+
+const struct allocation *memory_find(struct CUctx_st **context, CUdeviceptr pointer)
+{
+    const struct allocation *a = *context == NULL ? NULL : global_find(&(*context)->machine.memory, pointer);
+    for (struct CUctx_st *c = driver.contexts; a == NULL && c != NULL; c = c->next) {
+        a = global_find(&c->machine.memory, pointer);
+        if (a != NULL) *context = c;
+    }
+    return a;
+}
+
+uint8_t *memory_host(struct CUctx_st *context, CUdeviceptr pointer, uint64_t bytes)
+{
+    const struct allocation *a = memory_find(&context, pointer);
+    return a == NULL || bytes > a->bytes - (pointer - a->base) ? NULL : a->host + (pointer - a->base);
+}
+
+uint64_t memory_left(CUdevice device)
+{
+    uint64_t used = virtual_bytes(device);
+    for (const struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        if (c->device == device) used += c->machine.memory.used;
+    return used > DEVICE_MEMORY ? 0 : DEVICE_MEMORY - used;
+}
+
+void memory_show(struct CUctx_st *context, CUdeviceptr pointer, unsigned devices, const void *pool)
+{
+    struct allocation *first = context->machine.memory.allocation;
+    const struct allocation *a = global_find(&context->machine.memory, pointer);
+    first[a - first].devices = (uint8_t)devices;
+    first[a - first].pool = pool;
+}
+
 /* Enters with a context in which memory may be allocated now. */
 static CUresult begin(struct CUctx_st **context)
 {
@@ -29,7 +63,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes)
     CUresult result = begin(&context);
     if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        *pointer = global_allocate(&context->machine.memory, bytes, 0, NULL);
+        *pointer = bytes > memory_left(context->device) ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL);
         if (*pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return driver_leave(result);
@@ -57,16 +91,18 @@ CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flags)
     if (result == CUDA_SUCCESS) {
         *pointer = global_map(&context->machine.memory, bytes, ALLOCATION_MANAGED);
         if (*pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
+        else memory_show(context, *pointer, ALL_DEVICES, NULL);
     }
     return driver_leave(result);
 }
 
+/* Whichever context has it. */
 CUresult cuMemFree_v2(CUdeviceptr pointer)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context);
     if (result == CUDA_SUCCESS && pointer != 0) {
-        const struct allocation *a = global_find(&context->machine.memory, pointer);
+        const struct allocation *a = memory_find(&context, pointer);
         const bool wrong = a == NULL || a->base != pointer || a->name != NULL
                            || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED);
         if (wrong || !global_release(&context->machine.memory, pointer)) result = CUDA_ERROR_INVALID_VALUE;
@@ -80,8 +116,8 @@ CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (available == NULL || total == NULL)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        *total = context->machine.memory.limit;
-        *available = *total - context->machine.memory.used;
+        *total = DEVICE_MEMORY;
+        *available = memory_left(context->device);
     }
     return driver_leave(result);
 }
@@ -90,7 +126,7 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr po
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    const struct allocation *a = result == CUDA_SUCCESS ? global_find(&context->machine.memory, pointer) : NULL;
+    const struct allocation *a = result == CUDA_SUCCESS ? memory_find(&context, pointer) : NULL;
     if (result == CUDA_SUCCESS && a == NULL) result = CUDA_ERROR_NOT_FOUND;
     if (result == CUDA_SUCCESS && base != NULL) *base = a->base;
     if (result == CUDA_SUCCESS && size != NULL) *size = a->bytes;
@@ -99,16 +135,15 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr po
 
 /* ---- managed memory lies where everybody reaches it: hints change nothing ---- */
 
-static bool is_managed(const struct CUctx_st *context, CUdeviceptr pointer, size_t bytes)
+static bool is_managed(struct CUctx_st *context, CUdeviceptr pointer, size_t bytes)
 {
-    const struct allocation *a = global_find(&context->machine.memory, pointer);
-    return bytes != 0 && a != NULL && a->kind == ALLOCATION_MANAGED &&
-           global_host(&context->machine.memory, pointer, bytes) != NULL;
+    const struct allocation *a = memory_find(&context, pointer);
+    return bytes != 0 && a != NULL && a->kind == ALLOCATION_MANAGED && memory_host(context, pointer, bytes) != NULL;
 }
 
 static bool is_location(CUmemLocation l)
 {
-    return (l.type == CU_MEM_LOCATION_TYPE_DEVICE && l.id == 0) ||
+    return (l.type == CU_MEM_LOCATION_TYPE_DEVICE && device_check(l.id) == CUDA_SUCCESS) ||
            (l.type >= CU_MEM_LOCATION_TYPE_HOST && l.type <= CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT);
 }
 
@@ -163,7 +198,7 @@ CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t byt
     if (result == CUDA_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST
         && flags != CU_MEM_ATTACH_SINGLE)
         result = CUDA_ERROR_INVALID_VALUE;
-    const struct allocation *a = result == CUDA_SUCCESS ? global_find(&context->machine.memory, pointer) : NULL;
+    const struct allocation *a = result == CUDA_SUCCESS ? memory_find(&context, pointer) : NULL;
     if (result == CUDA_SUCCESS &&
         (a == NULL || a->base != pointer || a->kind != ALLOCATION_MANAGED || (bytes != 0 && bytes != a->bytes)))
         result = CUDA_ERROR_INVALID_VALUE;

@@ -2,23 +2,11 @@
 #include <string.h>
 
 #include "driver/core/driver.h"
-#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **values,
                                                CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
-
-/* The allocation of the pointer and its context: the current one is asked first, then all. */
-static const struct allocation *find(CUdeviceptr pointer, struct CUctx_st **context)
-{
-    const struct allocation *a = *context == NULL ? NULL : global_find(&(*context)->machine.memory, pointer);
-    for (struct CUctx_st *c = driver.contexts; a == NULL && c != NULL; c = c->next) {
-        a = global_find(&c->machine.memory, pointer);
-        if (a != NULL) *context = c;
-    }
-    return a;
-}
 
 static size_t width(int attribute)
 {
@@ -39,7 +27,9 @@ static size_t width(int attribute)
     }
 }
 
-static uint64_t value_of(int attribute, const struct allocation *a, struct CUctx_st *context, CUdeviceptr pointer)
+/* asks: the context whose thread asks; context: the one that has the allocation. */
+static uint64_t value_of(int attribute, const struct allocation *a, const struct CUctx_st *asks,
+                         const struct CUctx_st *context, CUdeviceptr pointer)
 {
     const bool host = a->kind == ALLOCATION_HOST || a->kind == ALLOCATION_REGISTERED;
     switch (attribute) {
@@ -52,15 +42,23 @@ static uint64_t value_of(int attribute, const struct allocation *a, struct CUctx
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return a->base;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return a->bytes;
     case CU_POINTER_ATTRIBUTE_MAPPED: return 1;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: return (uint64_t)virtual_device(context, pointer);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return (uint64_t)(uintptr_t)a->pool;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-        return a->read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return space_may_write(&asks->machine.memory, a) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                         : CU_MEM_ACCESS_FLAGS_PROT_READ;
     default: return 0;
     }
 }
 
-static bool has_host_pointer(const struct allocation *a)
+/* Device memory has no address on the host, and none on a device whose kernels do not reach it. */
+static bool has_value(int attribute, const struct allocation *a, const struct CUctx_st *asks,
+                      const struct CUctx_st *context)
 {
-    return a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_VIRTUAL;
+    if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER)
+        return a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_VIRTUAL;
+    return attribute != CU_POINTER_ATTRIBUTE_DEVICE_POINTER
+           || space_reaches(&asks->machine.memory, &context->machine.memory, a);
 }
 
 CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer)
@@ -68,12 +66,12 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (value == NULL || width((int)attribute) == 0)) result = CUDA_ERROR_INVALID_VALUE;
-    const struct allocation *a = result == CUDA_SUCCESS ? find(pointer, &context) : NULL;
-    if (result == CUDA_SUCCESS
-        && (a == NULL || (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER && !has_host_pointer(a))))
+    struct CUctx_st *const asks = context;
+    const struct allocation *a = result == CUDA_SUCCESS ? memory_find(&context, pointer) : NULL;
+    if (result == CUDA_SUCCESS && (a == NULL || !has_value((int)attribute, a, asks, context)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        const uint64_t found = value_of((int)attribute, a, context, pointer);
+        const uint64_t found = value_of((int)attribute, a, asks, context, pointer);
         memcpy(value, &found, width((int)attribute));
     }
     return driver_leave(result);
@@ -90,11 +88,12 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes,
         result = CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
         if (values[i] == NULL || width((int)attributes[i]) == 0) result = CUDA_ERROR_INVALID_VALUE;
-    const struct allocation *a = result == CUDA_SUCCESS ? find(pointer, &context) : NULL;
+    struct CUctx_st *const asks = context;
+    const struct allocation *a = result == CUDA_SUCCESS ? memory_find(&context, pointer) : NULL;
     for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++) {
         uint64_t found = 0;
-        if (a != NULL && (attributes[i] != CU_POINTER_ATTRIBUTE_HOST_POINTER || has_host_pointer(a)))
-            found = value_of((int)attributes[i], a, context, pointer);
+        if (a != NULL && has_value((int)attributes[i], a, asks, context))
+            found = value_of((int)attributes[i], a, asks, context, pointer);
         if (a == NULL && attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) found = (uint64_t)(int64_t)NO_DEVICE;
         memcpy(values[i], &found, width((int)attributes[i]));
     }
@@ -106,7 +105,7 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS &&
-        (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || find(pointer, &context) == NULL))
+        (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || memory_find(&context, pointer) == NULL))
         result = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(result);
 }

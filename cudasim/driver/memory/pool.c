@@ -1,5 +1,6 @@
 /* Allocation in the order of streams, and its pools.  Memory is taken and given back at once, and a pool keeps none. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "driver/graph/capture.h"
 #include "machine/core/global_memory.h"
@@ -36,12 +37,58 @@ enum {
     ATTRIBUTE_USED_HIGH = 8,
     ATTRIBUTES = 9
 };
-struct CUmemPoolHandle_st { uint64_t attribute[ATTRIBUTES]; };
+struct CUmemPoolHandle_st {
+    uint64_t attribute[ATTRIBUTES];
+    CUdevice device;
+    unsigned devices;                     /* a bit for each that has access; peer access of contexts does not count */
+};
 
-static struct CUmemPoolHandle_st default_pool = { .attribute = { 0, 1, 1, 1 } };
-static struct CUmemPoolHandle_st *device_pool = &default_pool;
+static const uint64_t first_attributes[ATTRIBUTES] = { 0, 1, 1, 1 };
 
-static bool pool_lives(CUmemoryPool pool) { return pool == &default_pool || handle_is(pool, HANDLE_POOL); }
+static void pool_make(struct CUmemPoolHandle_st *pool, CUdevice device)
+{
+    *pool = (struct CUmemPoolHandle_st){ .device = device, .devices = 1u << device };
+    memcpy(pool->attribute, first_attributes, sizeof first_attributes);
+}
+
+static struct CUmemPoolHandle_st *default_pool(CUdevice device)
+{
+    static struct CUmemPoolHandle_st pool[MOST_DEVICES];
+    if (pool[device].devices == 0) pool_make(&pool[device], device);
+    return &pool[device];
+}
+
+static bool is_default(CUmemoryPool pool)
+{
+    for (uint32_t d = 0; d < driver.devices; d++)
+        if (pool == default_pool((CUdevice)d)) return true;
+    return false;
+}
+
+static bool pool_lives(CUmemoryPool pool) { return is_default(pool) || handle_is(pool, HANDLE_POOL); }
+
+static CUmemoryPool pool_now(CUdevice device)
+{
+    return driver.device[device].pool != NULL ? driver.device[device].pool : default_pool(device);
+}
+
+/* The context whose memory an allocation of the device becomes: `wish`, if it is the device's; NULL: it has none. */
+static struct CUctx_st *context_of(CUdevice device, struct CUctx_st *wish)
+{
+    if (wish->device == device) return wish;
+    struct CUctx_st *c = driver.device[device].primary != NULL ? driver.device[device].primary : driver.contexts;
+    while (c != NULL && c->device != device) c = c->next;
+    return c;
+}
+
+/* What the pool's allocations are from now on: reached by its devices, of `now`. */
+static void show_all(const struct CUmemPoolHandle_st *pool, const struct CUmemPoolHandle_st *now)
+{
+    for (struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (uint32_t i = 0; i < c->machine.memory.count; i++)
+            if (c->machine.memory.allocation[i].pool == pool)
+                memory_show(c, c->machine.memory.allocation[i].base, pool->devices, now);
+}
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream handle)
 {
@@ -57,10 +104,17 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPoo
         capture_invalidate(stream->capture);
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    if (result == CUDA_SUCCESS) {
-        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL); /* 0 bytes: no error, on
-                                                                                                  an H200 */
+    if (result == CUDA_SUCCESS && pool == NULL) pool = pool_now(stream->context->device);
+    if (result == CUDA_SUCCESS && (context = context_of(pool->device, stream->context)) == NULL) {
+        driver_say("cudasim: memory of a pool of device %d is asked for, which has no context yet\n",
+                   (int)pool->device);
+        result = CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (result == CUDA_SUCCESS) {         /* 0 bytes: no error, on an H200 */
+        const bool fits = bytes != 0 && bytes <= memory_left(pool->device);
+        *pointer = fits ? global_allocate(&context->machine.memory, bytes, 0, NULL) : 0;
         if (bytes != 0 && *pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
+        else if (bytes != 0) memory_show(context, *pointer, pool->devices, pool);
     }
     return driver_leave(result);
 }
@@ -83,7 +137,7 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
-        const struct allocation *a = global_find(&context->machine.memory, pointer);
+        const struct allocation *a = memory_find(&context, pointer);
         if (a == NULL || a->base != pointer || a->name != NULL || a->kind != ALLOCATION_DEVICE ||
             !global_release(&context->machine.memory, pointer))
             result = CUDA_ERROR_INVALID_VALUE;
@@ -99,7 +153,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
         (pool == NULL || properties == NULL || properties->allocType != PINNED || properties->handleTypes != 0))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS
-        && (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id != 0))
+        && (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE
+            || device_check(properties->location.id) != CUDA_SUCCESS))
         result = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE
                                                                           : CUDA_ERROR_NOT_SUPPORTED;
     struct CUmemPoolHandle_st *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
@@ -108,7 +163,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (result == CUDA_SUCCESS) {
-        *made = (struct CUmemPoolHandle_st){ .attribute = { 0, 1, 1, 1 } };
+        pool_make(made, properties->location.id);
         *pool = made;
     }
     return driver_leave(result);
@@ -124,9 +179,10 @@ static CUresult begin(CUmemoryPool pool)
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
     CUresult result = begin(pool);
-    if (result == CUDA_SUCCESS && pool == &default_pool) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && is_default(pool)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        if (device_pool == pool) device_pool = &default_pool;
+        if (driver.device[pool->device].pool == pool) driver.device[pool->device].pool = NULL;
+        show_all(pool, NULL);
         handle_remove(pool);
         free(pool);
     }
@@ -164,15 +220,23 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
     return driver_leave(result);
 }
 
-/* There is one device, and it has access. */
+/* Also of what has been allocated.  The pool's own device keeps its access. */
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
 {
     CUresult result = begin(pool);
     if (result == CUDA_SUCCESS && count != 0 && access == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
-        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0)
+    unsigned devices = result == CUDA_SUCCESS ? pool->devices : 0;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
+        const CUmemLocation l = access[i].location;
+        const bool gives = access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        if (l.type != CU_MEM_LOCATION_TYPE_DEVICE || device_check(l.id) != CUDA_SUCCESS)
             result = CUDA_ERROR_INVALID_DEVICE;
-        else if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) result = CUDA_ERROR_INVALID_VALUE;
+        else if (!gives && (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE || l.id == pool->device))
+            result = CUDA_ERROR_INVALID_VALUE;
+        else if (l.id != pool->device && !devices_are_peers(l.id, pool->device)) result = CUDA_ERROR_INVALID_DEVICE;
+        else devices = gives ? devices | 1u << l.id : devices & ~(1u << l.id);
+    }
+    if (result == CUDA_SUCCESS) pool->devices = devices, show_all(pool, pool);
     return driver_leave(result);
 }
 
@@ -180,31 +244,35 @@ CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *locati
 {
     CUresult result = begin(pool);
     if (result == CUDA_SUCCESS && (flags == NULL || location == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0))
+    if (result == CUDA_SUCCESS
+        && (location->type != CU_MEM_LOCATION_TYPE_DEVICE || device_check(location->id) != CUDA_SUCCESS))
         result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS) *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (result == CUDA_SUCCESS)
+        *flags = (pool->devices >> location->id & 1) != 0 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                                                          : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return driver_leave(result);
 }
 
-static CUresult give_pool(CUmemoryPool *pool, CUdevice device, CUmemoryPool given)
+static CUresult give_pool(CUmemoryPool *pool, CUdevice device, CUmemoryPool (*of_device)(CUdevice))
 {
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && pool == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS) *pool = given;
+    if (result == CUDA_SUCCESS) result = device_check(device);
+    if (result == CUDA_SUCCESS) *pool = of_device(device);
     return driver_leave(result);
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
 {
-    return give_pool(pool, device, &default_pool);
+    return give_pool(pool, device, default_pool);
 }
-CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, device_pool); }
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, pool_now); }
 
 CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
 {
     CUresult result = begin(pool);
-    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
-    if (result == CUDA_SUCCESS) device_pool = pool;
+    if (result == CUDA_SUCCESS) result = device_check(device);
+    if (result == CUDA_SUCCESS && pool->device != device) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) driver.device[device].pool = pool;
     return driver_leave(result);
 }

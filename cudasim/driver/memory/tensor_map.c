@@ -32,7 +32,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, int type, cuuint32_t rank, voi
         map == NULL || dimensions == NULL || box == NULL || element_strides == NULL || (rank > 1 && strides == NULL);
     if (!failed)
         failed =
-            tensor_map_encode_tiled(driver.device, map, (unsigned)type, rank, (uint64_t)(uintptr_t)address, dimensions,
+            tensor_map_encode_tiled(limits_now(), map, (unsigned)type, rank, (uint64_t)(uintptr_t)address, dimensions,
                                     strides, box, element_strides, (unsigned)interleave, (unsigned)swizzle,
                                     (unsigned)l2_promotion, (unsigned)fill, sentence, sizeof sentence);
     return finish(failed, "cuTensorMapEncodeTiled", sentence);
@@ -45,7 +45,7 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap *map, void *address)
     if (result != CUDA_SUCCESS) return driver_leave(result);
     const int failed =
         map == NULL
-        || tensor_map_replace_address(driver.device, map, (uint64_t)(uintptr_t)address, sentence, sizeof sentence);
+        || tensor_map_replace_address(limits_now(), map, (uint64_t)(uintptr_t)address, sentence, sizeof sentence);
     return finish(failed, "cuTensorMapReplaceAddress", sentence);
 }
 

@@ -3,6 +3,7 @@
  * there too and two mappings of one memory show the same bytes.  What the device may reach is one allocation per run of
  * neighbours. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,8 +25,21 @@ CUDASIM_EXPORT CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const 
 CUDASIM_EXPORT CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer);
 
 enum { GRANULE = 2 << 20 };
-struct physical { struct physical *next; uint64_t number; size_t bytes; int file; uint32_t users; };
-struct mapping { struct mapping *next; uint64_t base; size_t bytes; struct physical *physical; int access; };
+struct physical {
+    struct physical *next;
+    CUdevice device;
+    uint64_t number;
+    size_t bytes;
+    int file;
+    uint32_t users;
+};
+struct mapping {
+    struct mapping *next;
+    uint64_t base;
+    size_t bytes;
+    struct physical *physical;
+    uint8_t access[MOST_DEVICES];         /* CU_MEM_ACCESS_FLAGS_... */
+};
 struct reservation {
     struct reservation *next;
     uint64_t base;
@@ -53,11 +67,51 @@ static void drop(struct physical *physical)
     free(physical);
 }
 
-static struct reservation *find_reservation(const struct CUctx_st *context, uint64_t address, size_t bytes)
+/* Any context's, which takes the place of `context`: it keeps the range until it closes. */
+static struct reservation *find_reservation(struct CUctx_st **context, uint64_t address, size_t bytes)
 {
-    for (struct reservation *r = context->reservations; r != NULL; r = r->next)
-        if (address >= r->base && address - r->base < r->bytes && bytes <= r->bytes - (address - r->base)) return r;
+    for (struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (struct reservation *r = c->reservations; r != NULL; r = r->next)
+            if (address >= r->base && address - r->base < r->bytes && bytes <= r->bytes - (address - r->base)) {
+                *context = c;
+                return r;
+            }
     return NULL;
+}
+
+static const struct mapping *mapping_at(const struct reservation *r, uint64_t address)
+{
+    const struct mapping *m = r->mappings;
+    while (m != NULL && address - m->base >= m->bytes) m = m->next;
+    return m;
+}
+
+CUdevice virtual_device(const struct CUctx_st *context, CUdeviceptr pointer)
+{
+    for (const struct reservation *r = context->reservations; r != NULL; r = r->next) {
+        const struct mapping *m = mapping_at(r, pointer);
+        if (m != NULL) return m->physical->device;
+    }
+    return context->device;
+}
+
+uint64_t virtual_bytes(CUdevice device)
+{
+    uint64_t bytes = 0;
+    for (const struct physical *p = physicals; p != NULL; p = p->next)
+        if (p->device == device) bytes += p->bytes;
+    return bytes;
+}
+
+/* A bit for each device with access, or with access for reading alone. */
+static uint8_t devices_of(const struct mapping *m, bool reading_alone)
+{
+    unsigned devices = 0;
+    for (int d = 0; d < MOST_DEVICES; d++)
+        if (reading_alone ? m->access[d] == CU_MEM_ACCESS_FLAGS_PROT_READ
+                          : m->access[d] != CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            devices |= 1u << d;
+    return (uint8_t)devices;
 }
 
 /* Makes the machine's allocations anew: each run of neighbours with the same access is one. */
@@ -69,15 +123,17 @@ static CUresult publish(struct CUctx_st *context, const struct reservation *r)
         if ((old = global_find(memory, at)) != NULL) global_release(memory, old->base);
     for (const struct mapping *m = r->mappings, *next; m != NULL; m = next) {
         size_t bytes = m->bytes;
-        for (next = m->next; next != NULL && next->base == m->base + bytes && next->access == m->access;
+        for (next = m->next; next != NULL && next->base == m->base + bytes &&
+                               memcmp(next->access, m->access, sizeof m->access) == 0;
              next = next->next)
             bytes += next->bytes;
         const struct allocation a = { .base = m->base,
                                       .bytes = bytes,
                                       .host = (void *)(uintptr_t)m->base,
                                       .kind = ALLOCATION_VIRTUAL,
-                                      .read_only = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ };
-        if (m->access != CU_MEM_ACCESS_FLAGS_PROT_NONE && !global_insert(memory, &a)) return CUDA_ERROR_OUT_OF_MEMORY;
+                                      .devices = devices_of(m, false),
+                                      .read_only_devices = devices_of(m, true) };
+        if (a.devices != 0 && !global_insert(memory, &a)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
     return CUDA_SUCCESS;
 }
@@ -108,7 +164,8 @@ void reservations_close(struct CUctx_st *context)
 static bool properties_valid(const CUmemAllocationProp *p)
 {
     enum { PINNED = 1 };
-    return p != NULL && p->type == PINNED && p->location.type == CU_MEM_LOCATION_TYPE_DEVICE && p->location.id == 0;
+    return p != NULL && p->type == PINNED && p->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           device_check(p->location.id) == CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties, int option)
@@ -120,9 +177,10 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
     return driver_leave(result);
 }
 
-static CUresult create(struct physical *made, size_t bytes)
+static CUresult create(struct physical *made, CUdevice device, size_t bytes)
 {
-    *made = (struct physical){ .bytes = bytes, .file = memfd_create("cudasim", MFD_CLOEXEC), .users = 1 };
+    const int file = memfd_create("cudasim", MFD_CLOEXEC);
+    *made = (struct physical){ .device = device, .bytes = bytes, .file = file, .users = 1 };
     if (made->file >= 0 && ftruncate(made->file, (off_t)bytes) == 0) return CUDA_SUCCESS;
     if (made->file >= 0) close(made->file);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -138,10 +196,11 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
         (handle == NULL || flags != 0 || bytes == 0 || bytes % GRANULE != 0 || !properties_valid(properties)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && properties->requestedHandleTypes != 0) result = CUDA_ERROR_NOT_SUPPORTED;
-    if (result == CUDA_SUCCESS && bytes > context->machine.memory.limit - context->machine.memory.used)
+    if (result == CUDA_SUCCESS && bytes > memory_left(properties->location.id))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     struct physical *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
-    if (result == CUDA_SUCCESS) result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : create(made, bytes);
+    if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS) result = create(made, properties->location.id, bytes);
     if (result == CUDA_SUCCESS) {
         made->number = *handle = ++numbers;
         made->next = physicals;
@@ -200,6 +259,7 @@ CUresult cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
+    if (result == CUDA_SUCCESS) find_reservation(&context, pointer, 1);
     struct reservation **link = result == CUDA_SUCCESS ? &context->reservations : NULL;
     while (link != NULL && *link != NULL && (*link)->base != pointer) link = &(*link)->next;
     if (result == CUDA_SUCCESS && (*link == NULL || (*link)->bytes != bytes || (*link)->mappings != NULL))
@@ -230,7 +290,7 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGeneric
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     struct physical *p = result == CUDA_SUCCESS ? find_physical(handle) : NULL;
-    struct reservation *r = result == CUDA_SUCCESS ? find_reservation(context, pointer, bytes) : NULL;
+    struct reservation *r = result == CUDA_SUCCESS ? find_reservation(&context, pointer, bytes) : NULL;
     if (result == CUDA_SUCCESS
         && (p == NULL || r == NULL || flags != 0 || offset != 0 || bytes == 0 || bytes % GRANULE != 0
             || pointer % GRANULE != 0 || bytes > p->bytes))
@@ -267,7 +327,7 @@ CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    struct reservation *r = result == CUDA_SUCCESS && bytes != 0 ? find_reservation(context, pointer, bytes) : NULL;
+    struct reservation *r = result == CUDA_SUCCESS && bytes != 0 ? find_reservation(&context, pointer, bytes) : NULL;
     struct mapping **link = r == NULL ? NULL : whole_mappings(r, pointer, bytes);
     if (result == CUDA_SUCCESS && link == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
@@ -285,18 +345,19 @@ CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    struct reservation *r = result == CUDA_SUCCESS && bytes != 0 ? find_reservation(context, pointer, bytes) : NULL;
+    struct reservation *r = result == CUDA_SUCCESS && bytes != 0 ? find_reservation(&context, pointer, bytes) : NULL;
     struct mapping **link = r == NULL ? NULL : whole_mappings(r, pointer, bytes);
     if (result == CUDA_SUCCESS && (link == NULL || access == NULL || count == 0)) result = CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
         const int flags = access[i].flags;
-        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0)
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE
+            || device_check(access[i].location.id) != CUDA_SUCCESS)
             result = CUDA_ERROR_INVALID_DEVICE;
         else if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
                  flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             result = CUDA_ERROR_INVALID_VALUE;
         for (struct mapping *m = *link; result == CUDA_SUCCESS && m != NULL && m->base < pointer + bytes; m = m->next)
-            m->access = flags;
+            m->access[access[i].location.id] = (uint8_t)flags;
     }
     if (result == CUDA_SUCCESS) result = publish(context, r);
     return driver_leave(result);
@@ -306,11 +367,12 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    struct reservation *r = result == CUDA_SUCCESS ? find_reservation(context, pointer, 1) : NULL;
+    struct reservation *r = result == CUDA_SUCCESS ? find_reservation(&context, pointer, 1) : NULL;
     if (result == CUDA_SUCCESS && (flags == NULL || location == NULL || r == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    const struct mapping *m = result == CUDA_SUCCESS ? r->mappings : NULL;
-    while (m != NULL && pointer - m->base >= m->bytes) m = m->next;
-    if (result == CUDA_SUCCESS && m == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *flags = (unsigned long long)m->access;
+    const struct mapping *m = result == CUDA_SUCCESS ? mapping_at(r, pointer) : NULL;
+    if (result == CUDA_SUCCESS && (m == NULL || location->type != CU_MEM_LOCATION_TYPE_DEVICE))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = device_check(location->id);
+    if (result == CUDA_SUCCESS) *flags = m->access[location->id];
     return driver_leave(result);
 }

@@ -16,12 +16,16 @@ struct function_settings function_default_settings(void)
     return (struct function_settings){ .maximum_dynamic_shared = -1, .carveout = -1 };
 }
 
-uint64_t function_dynamic_shared(const struct function *f, const struct function_settings *settings)
+uint64_t function_dynamic_shared(const struct device_limits *device, const struct function *f,
+                                 const struct function_settings *settings)
 {
     if (settings->maximum_dynamic_shared >= 0) return (uint64_t)settings->maximum_dynamic_shared;
-    return f->static_shared_bytes < driver.device->shared_per_block
-               ? driver.device->shared_per_block - f->static_shared_bytes
-               : 0;
+    return f->static_shared_bytes < device->shared_per_block ? device->shared_per_block - f->static_shared_bytes : 0;
+}
+
+const struct device_limits *function_device(const struct CUfunc_st *function)
+{
+    return function->module->context->machine.device;
 }
 
 /* ptxas gives out registers, and there is none here: .maxnreg where a kernel has one, otherwise so few that they limit
@@ -32,26 +36,28 @@ uint32_t function_registers(const struct function *f)
     return f->maxnreg != 0 ? f->maxnreg : ANY_NUMBER;
 }
 
-static uint32_t most_threads(const struct function *f)
+static uint32_t most_threads(const struct device_limits *device, const struct function *f)
 {
     const struct dimensions *most = f->reqntid.given ? &f->reqntid : &f->maxntid;
-    const uint64_t threads = most->given ? (uint64_t)most->x * most->y * most->z : driver.device->threads_per_block;
-    return threads < driver.device->threads_per_block ? (uint32_t)threads : driver.device->threads_per_block;
+    const uint64_t threads = most->given ? (uint64_t)most->x * most->y * most->z : device->threads_per_block;
+    return threads < device->threads_per_block ? (uint32_t)threads : device->threads_per_block;
 }
 
-CUresult function_attribute(int *value, int attribute, const struct module *module, const struct function *f,
-                            const struct function_settings *settings)
+CUresult function_attribute(int *value, int attribute, const struct device_limits *device, const struct module *module,
+                            const struct function *f, const struct function_settings *settings)
 {
     const struct dimensions *fixed = &f->reqnctapercluster;
     switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = (int)most_threads(f); break;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = (int)most_threads(device, f); break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->static_shared_bytes; break;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->local_bytes; break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)function_registers(f); break;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = (int)module->sm; break;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = (int)driver.device->sm; break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = (int)function_dynamic_shared(f, settings); break;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = (int)device->sm; break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+        *value = (int)function_dynamic_shared(device, f, settings);
+        break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = settings->carveout; break;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = f->explicitcluster && !fixed->given; break;
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = fixed->given ? (int)fixed->x : settings->cluster[0]; break;
@@ -79,9 +85,10 @@ static CUresult set_cluster(struct function_settings *settings, const struct dim
     return set_within(&settings->cluster[axis], value, 0, INT32_MAX);
 }
 
-CUresult function_set_attribute(struct function_settings *settings, const struct function *f, int attribute, int value)
+CUresult function_set_attribute(struct function_settings *settings, const struct device_limits *device,
+                                const struct function *f, int attribute, int value)
 {
-    const int64_t room = (int64_t)driver.device->shared_per_block_optin - (int64_t)f->static_shared_bytes;
+    const int64_t room = (int64_t)device->shared_per_block_optin - (int64_t)f->static_shared_bytes;
     switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         return set_within(&settings->maximum_dynamic_shared, value, 0, room);
@@ -115,7 +122,8 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
     struct CUfunc_st *f;
     CUresult result = begin(handle, value != NULL, &f);
     if (result == CUDA_SUCCESS)
-        result = function_attribute(value, (int)attribute, f->module->module, f->function, &f->settings);
+        result = function_attribute(value, (int)attribute, function_device(f), f->module->module, f->function,
+                                    &f->settings);
     return driver_leave(result);
 }
 
@@ -123,7 +131,8 @@ CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, i
 {
     struct CUfunc_st *f;
     CUresult result = begin(handle, true, &f);
-    if (result == CUDA_SUCCESS) result = function_set_attribute(&f->settings, f->function, (int)attribute, value);
+    if (result == CUDA_SUCCESS)
+        result = function_set_attribute(&f->settings, function_device(f), f->function, (int)attribute, value);
     return driver_leave(result);
 }
 

@@ -37,34 +37,34 @@ static void say_error(const struct log *log, const char *text)
 }
 
 /* The reader's text, of which *own is to be freed; NULL after saying why there is none. */
-static const char *text_of(const void *image, const struct log *log, size_t *length, char **own)
+static const char *text_of(const void *image, const struct device_limits *device, const struct log *log,
+                           size_t *length, char **own)
 {
     char sentence[256] = "this image is a cubin, and PTX is what runs here";
     const enum image_kind kind = image_kind(image);
-    *own = kind == IMAGE_FATBIN ? fatbin_text(image, driver.device, length, sentence, sizeof sentence) : NULL;
+    *own = kind == IMAGE_FATBIN ? fatbin_text(image, device, length, sentence, sizeof sentence) : NULL;
     if (kind == IMAGE_TEXT) *length = strlen(image);
     else if (*own == NULL) say_error(log, sentence);
     return kind == IMAGE_TEXT ? image : *own;
 }
 
-/* A module that the device does not run is released. */
-static CUresult check_target(struct module *module, const struct log *log)
+bool module_runs(const struct module *module, const struct device_limits *device, const struct log *log)
 {
     char text[160];
-    if (device_runs(driver.device, module->sm, module->suffix)) return CUDA_SUCCESS;
+    if (device_runs(device, module->sm, module->suffix)) return true;
     snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", module->sm,
-             &module->suffix, driver.device->name);
+             &module->suffix, device->name);
     say_error(log, text);
-    ptx_release(module);
-    return CUDA_ERROR_INVALID_PTX;
+    return false;
 }
 
-CUresult module_read(const void *image, const struct log *log, struct module **module)
+CUresult module_read(const void *image, const struct device_limits *device, const struct log *log,
+                     struct module **module)
 {
     size_t length;
     char *own;
     struct ptx_error error;
-    const char *source = text_of(image, log, &length, &own);
+    const char *source = text_of(image, device, log, &length, &own);
     if (source == NULL) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *module = ptx_read("ptx", source, length, NULL, &error);
     free(own);
@@ -72,9 +72,12 @@ CUresult module_read(const void *image, const struct log *log, struct module **m
         say_error(log, error.text);
         return CUDA_ERROR_INVALID_PTX;
     }
-    const CUresult result = check_target(*module, log);
-    if (result == CUDA_SUCCESS) driver_mutate(*module);
-    return result;
+    if (!module_runs(*module, device, log)) {
+        ptx_release(*module);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    driver_mutate(*module);
+    return CUDA_SUCCESS;
 }
 
 char *file_read(const char *name)

@@ -61,9 +61,10 @@ static bool product_exceeds(const uint32_t *extent, uint64_t most)
     return extent[0] == 0 || extent[1] == 0 || extent[2] == 0 || (uint64_t)extent[0] * extent[1] * extent[2] > most;
 }
 
-static CUresult check_block(const struct function *f, const uint32_t *b)
+static CUresult check_block(const struct CUfunc_st *function, const uint32_t *b)
 {
-    if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || product_exceeds(b, driver.device->threads_per_block))
+    const struct function *f = function->function;
+    if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || product_exceeds(b, function_device(function)->threads_per_block))
         return CUDA_ERROR_INVALID_VALUE;
     if (f->reqntid.given && (b[0] != f->reqntid.x || b[1] != f->reqntid.y || b[2] != f->reqntid.z))
         return CUDA_ERROR_INVALID_VALUE;
@@ -87,8 +88,8 @@ static CUresult check_cluster(const struct CUfunc_st *function, const struct ker
     for (int i = 0; i < 3 && k->preferred[0] != 0; i++)
         if (k->preferred[i] % k->cluster[i] != 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (f->maxclusterrank != 0 && ctas > f->maxclusterrank) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    const uint32_t most =
-        function->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
+    const struct device_limits *device = function_device(function);
+    const uint32_t most = function->settings.non_portable_cluster ? device->cluster_max : device->cluster_portable;
     return ctas > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
 }
 
@@ -104,11 +105,13 @@ static void tell_empty_grid(const struct function *f, const struct kernel_work *
 }
 
 /* All CTAs of a cooperative grid must be resident at once. */
-static CUresult check_cooperative(const struct function *f, const struct kernel_work *k)
+static CUresult check_cooperative(const struct CUfunc_st *function, const struct kernel_work *k)
 {
+    const struct function *f = function->function;
     const uint64_t ctas = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
+    const uint32_t threads = k->block[0] * k->block[1] * k->block[2];
     const uint64_t room =
-        (uint64_t)occupancy_ctas(f, k->block[0] * k->block[1] * k->block[2], k->shared_bytes) * driver.options.sms;
+        (uint64_t)occupancy_ctas(function_device(function), f, threads, k->shared_bytes) * driver.options.sms;
     if (!k->cooperative || ctas <= room) return CUDA_SUCCESS;
     driver_say("cudasim: kernel %s is launched as a cooperative grid of %llu CTAs; %llu are resident at once on %u SMs "
                "(CUDASIM_SMS)\n",
@@ -123,12 +126,12 @@ CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
     if (product_exceeds(k->grid, UINT64_MAX)) tell_empty_grid(function->function, k);
     if (product_exceeds(k->grid, UINT64_MAX) || k->grid[0] > INT32_MAX || k->grid[1] > 65535 || k->grid[2] > 65535)
         return CUDA_ERROR_INVALID_VALUE;
-    const CUresult block = check_block(function->function, k->block);
+    const CUresult block = check_block(function, k->block);
     if (block != CUDA_SUCCESS) return block;
-    if (k->shared_bytes > function_dynamic_shared(function->function, &function->settings))
+    if (k->shared_bytes > function_dynamic_shared(function_device(function), function->function, &function->settings))
         return CUDA_ERROR_INVALID_VALUE;
     const CUresult cluster = check_cluster(function, k);
-    return cluster != CUDA_SUCCESS ? cluster : check_cooperative(function->function, k);
+    return cluster != CUDA_SUCCESS ? cluster : check_cooperative(function, k);
 }
 
 CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight)
@@ -239,7 +242,7 @@ CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config
                           void **extra, struct work *work)
 {
     const struct CUfunc_st *function = function_find(context, handle);
-    *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
+    *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .context = context };
     if (function == NULL) return CUDA_ERROR_INVALID_HANDLE;
     struct kernel_work *k = &work->kernel;
     k->function = handle;
@@ -266,7 +269,9 @@ CUresult kernel_work_from_node(struct CUctx_st *context, const CUDA_KERNEL_NODE_
                                     .blockDimZ = node->blockDimZ,
                                     .sharedMemBytes = node->sharedMemBytes };
     const CUfunction function = node->func != NULL ? node->func : (CUfunction)(void *)node->kern;
-    const CUresult result = node->ctx == NULL ? CUDA_SUCCESS : context_or_current(node->ctx, &context);
+    CUcontext named = node->ctx;
+    if (named == NULL && handle_is(function, HANDLE_FUNCTION)) named = function->module->context;
+    const CUresult result = named == NULL ? CUDA_SUCCESS : context_or_current(named, &context);
     return result == CUDA_SUCCESS ? kernel_work_make(context, &config, function, node->kernelParams, node->extra, work)
                                   : result;
 }
@@ -303,7 +308,13 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL)))
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && stream_find(context, config->hStream) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    const struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, config->hStream) : NULL;
+    if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && stream->context != context) {
+        driver_say("cudasim: a kernel is launched while a context of device %d is current, into a stream of another "
+                   "one, of device %d\n", (int)context->device, (int)stream->context->device);
+        result = CUDA_ERROR_INVALID_HANDLE;
+    }
     if (result == CUDA_SUCCESS) result = kernel_work_make(context, config, function, parameters, extra, &work);
     if (result == CUDA_SUCCESS) result = work_submit(context, config->hStream, &work);
     return driver_leave(result);

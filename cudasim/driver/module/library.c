@@ -29,7 +29,7 @@ CUDASIM_EXPORT CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size
 struct CUkern_st {
     struct CUlib_st *library;
     const struct function *function;
-    struct function_settings settings;    /* for contexts that do not have it yet */
+    struct function_settings settings[MOST_DEVICES];      /* by device: for contexts that do not have it yet */
 };
 struct CUlib_st { struct module *module; struct CUkern_st *kernel; };  /* one per function of the module */
 
@@ -40,9 +40,11 @@ static CUresult module_in(struct CUctx_st *context, struct CUlib_st *library, st
 {
     for (*module = context->modules; *module != NULL; *module = (*module)->next)
         if ((*module)->library == library) return CUDA_SUCCESS;
+    const struct log nowhere = { NULL, NULL, 0, 0 };
+    if (!module_runs(library->module, context->machine.device, &nowhere)) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     const CUresult result = module_open(context, library->module, library, module);
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < library->module->function_count; i++)
-        (*module)->function[i].settings = library->kernel[i].settings;
+        (*module)->function[i].settings = library->kernel[i].settings[context->device];
     return result;
 }
 
@@ -86,7 +88,8 @@ static CUresult open_library(CUlibrary *made, struct module *module)
     library->kernel = calloc(module->function_count + 1, sizeof *library->kernel);
     bool known = library->kernel != NULL && handle_add(library, HANDLE_LIBRARY);
     for (uint32_t i = 0; known && i < module->function_count; i++) {
-        library->kernel[i] = (struct CUkern_st){ library, module->functions[i], function_default_settings() };
+        library->kernel[i] = (struct CUkern_st){ .library = library, .function = module->functions[i] };
+        for (int d = 0; d < MOST_DEVICES; d++) library->kernel[i].settings[d] = function_default_settings();
         if (is_kernel(module->functions[i])) known = handle_add(&library->kernel[i], HANDLE_KERNEL);
     }
     if (!known) close_library(library);
@@ -109,7 +112,7 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
     if (result == CUDA_SUCCESS) {
         const struct log log = log_of(count, options, values);
         struct module *module;
-        result = module_read(image, &log, &module);
+        result = module_read(image, limits_now(), &log, &module);
         if (result == CUDA_SUCCESS) result = open_library(library, module);
         log_end(&log, count, options, values);
     }
@@ -203,7 +206,7 @@ static CUresult begin_kernel(CUkernel kernel, bool pointers, CUdevice device)
     if (result != CUDA_SUCCESS) return result;
     if (!handle_is(kernel, HANDLE_KERNEL)) return CUDA_ERROR_INVALID_HANDLE;
     if (!pointers) return CUDA_ERROR_INVALID_VALUE;
-    return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    return device_check(device);
 }
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
@@ -227,22 +230,23 @@ CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkern
 {
     CUresult result = begin_kernel(kernel, value != NULL, device);
     if (result == CUDA_SUCCESS)
-        result =
-            function_attribute(value, (int)attribute, kernel->library->module, kernel->function, &kernel->settings);
+        result = function_attribute(value, (int)attribute, driver.device[device].limits, kernel->library->module,
+                                    kernel->function, &kernel->settings[device]);
     return driver_leave(result);
 }
 
-/* Also where contexts have the kernel already. */
+/* Also where contexts of the device have the kernel already. */
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device)
 {
     CUresult result = begin_kernel(kernel, true, device);
     if (result == CUDA_SUCCESS)
-        result = function_set_attribute(&kernel->settings, kernel->function, (int)attribute, value);
+        result = function_set_attribute(&kernel->settings[device], driver.device[device].limits, kernel->function,
+                                        (int)attribute, value);
     for (struct CUctx_st *c = driver.contexts; result == CUDA_SUCCESS && c != NULL; c = c->next)
-        for (struct CUmod_st *m = c->modules; m != NULL; m = m->next)
+        for (struct CUmod_st *m = c->device == device ? c->modules : NULL; m != NULL; m = m->next)
             if (m->library == kernel->library)
-                function_set_attribute(&m->function[kernel->function->index].settings, kernel->function, (int)attribute,
-                                       value);
+                function_set_attribute(&m->function[kernel->function->index].settings, c->machine.device,
+                                       kernel->function, (int)attribute, value);
     return driver_leave(result);
 }
 

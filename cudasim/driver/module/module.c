@@ -67,7 +67,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     if (result == CUDA_SUCCESS) {
         const struct log log = log_of(count, options, values);
         struct module *read;
-        result = module_read(image, &log, &read);
+        result = module_read(image, context->machine.device, &log, &read);
         if (result == CUDA_SUCCESS) result = module_open(context, read, NULL, module);
         log_end(&log, count, options, values);
     }

@@ -32,12 +32,12 @@ void event_stamp(struct CUevent_st *event)
     event->nanoseconds = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Enters with a context and one of its events. */
+/* Enters with a context and an event, which may be another one's. */
 static CUresult begin(struct CUctx_st **context, CUevent event)
 {
     const CUresult result = driver_enter_context(context);
     if (result != CUDA_SUCCESS) return result;
-    return handle_is(event, HANDLE_EVENT) && event->context == *context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    return handle_is(event, HANDLE_EVENT) ? event->context->fault : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned flags)
@@ -66,7 +66,7 @@ CUresult cuEventDestroy_v2(CUevent event)
     struct CUctx_st *context;
     const CUresult result = begin(&context, event);
     if (result == CUDA_SUCCESS) {
-        struct CUevent_st **link = &context->events;
+        struct CUevent_st **link = &event->context->events;
         while (*link != event) link = &(*link)->next;
         *link = event->next;
         event_free(event);
@@ -88,6 +88,11 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned flags)
     if (result == CUDA_SUCCESS && flags > EVENT_EXTERNAL) result = CUDA_ERROR_INVALID_VALUE;
     struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
     if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && stream->context != event->context) {
+        driver_say("cudasim: cuEventRecord: the event was created in a context of device %d, and the stream in another "
+                   "one, of device %d\n", (int)event->context->device, (int)stream->context->device);
+        result = CUDA_ERROR_INVALID_HANDLE;
+    }
     if (result == CUDA_SUCCESS) result = capture_enter(stream);
     if (result == CUDA_SUCCESS) {
         if (stream->capture == NULL) event_stamp(event), stream->flight.count = 0;
@@ -99,13 +104,14 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned flags)
 
 CUresult cuEventRecord(CUevent event, CUstream stream) { return cuEventRecordWithFlags(event, stream, 0); }
 
+/* The stream and the event may be of different contexts: so one device waits for another. */
 CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, event);
     if (result == CUDA_SUCCESS && flags > EVENT_EXTERNAL) result = CUDA_ERROR_INVALID_VALUE;
     struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
-    if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = stream == NULL ? CUDA_ERROR_INVALID_HANDLE : stream->context->fault;
     if (result == CUDA_SUCCESS) result = capture_enter(stream);
     if (result == CUDA_SUCCESS) {
         if (flags == EVENT_EXTERNAL && stream->capture != NULL)
@@ -122,7 +128,7 @@ CUresult cuEventSynchronize(CUevent event)
     CUresult result = begin(&context, event);
     if (result == CUDA_SUCCESS && capture_has_event(event)) result = CUDA_ERROR_CAPTURED_EVENT;
     if (result == CUDA_SUCCESS) result = capture_forbids(context);
-    if (result == CUDA_SUCCESS) streams_land(context);
+    if (result == CUDA_SUCCESS) streams_land(event->context);
     return driver_leave(result);
 }
 
@@ -133,7 +139,7 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, start);
-    if (result == CUDA_SUCCESS && (!handle_is(end, HANDLE_EVENT) || end->context != context))
+    if (result == CUDA_SUCCESS && (!handle_is(end, HANDLE_EVENT) || end->context != start->context))
         result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS && milliseconds == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && (capture_has_event(start) || capture_has_event(end)))

@@ -58,7 +58,7 @@ struct CUstream_st *stream_find(struct CUctx_st *context, CUstream handle)
 {
     if (handle == CU_STREAM_PER_THREAD || (handle == NULL && stream_null_is_own)) return find_per_thread(context);
     if (handle == NULL || handle == CU_STREAM_LEGACY) return find_legacy(context);
-    return handle_is(handle, HANDLE_STREAM) && handle->context == context ? handle : NULL;
+    return handle_is(handle, HANDLE_STREAM) ? handle : NULL;
 }
 
 void stream_free(struct CUstream_st *stream)
@@ -69,14 +69,14 @@ void stream_free(struct CUstream_st *stream)
     free(stream);
 }
 
-/* Enters with a context and one of its streams. */
+/* Enters with a context and a stream, which may be another one's. */
 static CUresult begin(CUstream handle, struct CUstream_st **stream)
 {
     struct CUctx_st *context;
     const CUresult result = driver_enter_context(&context);
     if (result != CUDA_SUCCESS) return result;
     *stream = stream_find(context, handle);
-    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : (*stream)->context->fault;
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
@@ -167,7 +167,7 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
     struct CUstream_st *stream;
     CUresult result = begin(handle, &stream);
     if (result == CUDA_SUCCESS && device == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *device = 0;
+    if (result == CUDA_SUCCESS) *device = stream->context->device;
     return driver_leave(result);
 }
 

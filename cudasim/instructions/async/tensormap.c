@@ -5,7 +5,7 @@
 #include "instructions/memory/memory.h"
 #include "machine/check/checks.h"
 #include "machine/async/bulk_group.h"
-#include "machine/core/global_memory.h"
+#include "machine/core/address_space.h"
 #include "machine/core/report.h"
 #include "machine/memory/access.h"
 
@@ -24,7 +24,7 @@ static trap find_map(struct warp *w, const struct insn *in, uint32_t lane, uint6
     if (address >= PARAM_WINDOW && offset + TENSOR_MAP_BYTES <= grid->function->parameter_bytes) {
         *map = grid->launch->parameters + offset;
     } else if (address < SHARED_WINDOW || address >= PARAM_WINDOW) {
-        *map = global_host(&grid->machine->memory, address, TENSOR_MAP_BYTES);
+        *map = space_host(&grid->machine->memory, address, TENSOR_MAP_BYTES);
         *global = true;
     } else {
         return warp_fault(w, in, lane, REPORT_ILLEGAL,

@@ -2,7 +2,7 @@
 #include "bulk_group.h"
 #include "agent.h"
 #include "tensor_map.h"
-#include "machine/core/global_memory.h"
+#include "machine/core/address_space.h"
 #include "machine/core/report.h"
 #include "machine/core/wait.h"
 
@@ -155,7 +155,7 @@ void tma_map_acquired(struct warp *w, uint32_t lanes, const uint64_t *address)
     struct bulk_state *s = state_with_room(w);
     if (s == NULL) return;
     FOR_LANES(l, lanes) {
-        const uint8_t *map = global_host(&w->cta->cluster->grid->machine->memory, address[l], TENSOR_MAP_BYTES);
+        const uint8_t *map = space_host(&w->cta->cluster->grid->machine->memory, address[l], TENSOR_MAP_BYTES);
         struct fenced_map *place = NULL;
         for (uint32_t i = 0; i < s->fenced && i < MOST_FENCED_MAPS; i++)
             if (s->map[i].address == address[l]) place = &s->map[i];

@@ -4,7 +4,7 @@
 #include "bulk_group.h"
 #include "mbarrier.h"
 #include "machine/profile/watch.h"
-#include "machine/core/global_memory.h"
+#include "machine/core/address_space.h"
 #include "machine/core/random.h"
 #include "machine/core/report.h"
 #include "machine/memory/access.h"
@@ -526,19 +526,21 @@ trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
                 bool writes, uint8_t **host)
 {
     const struct global_memory *memory = &w->cta->cluster->grid->machine->memory;
-    const struct allocation *a = global_find(memory, within != 0 ? within : address);
+    const struct allocation *a = space_find(memory, within != 0 ? within : address);
     const char *verb = writes ? "writes" : "reads";
-    if (a == NULL)
-        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                          "%s %llu bytes at global address 0x%llx, where nothing is allocated", verb,
-                          (unsigned long long)bytes, (unsigned long long)address);
+    char why[400] = "where nothing is allocated";
+    if (a == NULL) {
+        space_explain(memory, within != 0 ? within : address, why, sizeof why);
+        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %llu bytes at global address 0x%llx, %s", verb,
+                          (unsigned long long)bytes, (unsigned long long)address, why);
+    }
     if (address < a->base || address - a->base > a->bytes || bytes > a->bytes - (address - a->base))
         return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
                           "%s %llu bytes at global address 0x%llx, outside of the %llu bytes allocated at 0x%llx%s%s",
                           verb, (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)a->bytes,
                           (unsigned long long)a->base, a->name == NULL ? "" : " for ", a->name == NULL ? "" : a->name);
-    if (writes && a->read_only)
-        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "writes constant memory at 0x%llx",
+    if (writes && !space_may_write(memory, a))
+        return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, SPACE_READ_ONLY, space_read_only(a),
                           (unsigned long long)address);
     *host = a->host + (address - a->base);
     return TRAP_NONE;

@@ -1,6 +1,6 @@
 /* Grids that run beside those in front of them. */
 #include "dependent.h"
-#include "machine/core/global_memory.h"
+#include "machine/core/address_space.h"
 #include "machine/core/report.h"
 
 #include <stdio.h>
@@ -20,12 +20,13 @@ static void make(_Atomic uint32_t **marks, const struct allocation *a)
 void dependent_prepare(struct machine *machine)
 {
     if (!machine->dependent_grids || !machine->options.check_races) return;
-    for (uint32_t i = 0; i < machine->memory.count; i++) {
-        struct allocation *a = &machine->memory.allocation[i];
-        if (a->read_only) continue;
-        make(&a->writer, a);
-        if (machine->early_grids) make(&a->reader, a);
-    }
+    for (struct global_memory *m = &machine->memory; m != NULL; m = space_next(&machine->memory, m))
+        for (uint32_t i = 0; i < m->count; i++) {
+            struct allocation *a = &m->allocation[i];
+            if (!space_may_write(&machine->memory, a) || !space_reaches(&machine->memory, m, a)) continue;
+            make(&a->writer, a);
+            if (machine->early_grids) make(&a->reader, a);
+        }
 }
 
 static void remember(_Atomic uint32_t *mark, uint32_t grid, uint32_t mask)
@@ -129,7 +130,7 @@ trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const
     const uint32_t unordered = unordered_grids(w, known);
     if (unordered == 0 && !writes && !grid->module->launches_dependents) return TRAP_NONE;
     const struct allocation *a = w->recent;
-    if (a == NULL || address - a->base >= a->bytes) a = global_find(&grid->machine->memory, address);
+    if (a == NULL || address - a->base >= a->bytes) a = space_find(&grid->machine->memory, address);
     if (a == NULL || a->writer == NULL) return TRAP_NONE;
     const uint64_t begin = address - a->base, end = begin + bytes < a->bytes ? begin + bytes : a->bytes;
     return visit(w, in, lane, a, begin, end, writes, unordered);

@@ -26,6 +26,12 @@ void global_close(struct global_memory *memory)
     *memory = (struct global_memory){ 0 };
 }
 
+/* Bytes of the device; host memory takes none of them, and a mapping shows what somebody else counts. */
+static uint64_t taken(const struct allocation *a)
+{
+    return a->kind == ALLOCATION_DEVICE || a->kind == ALLOCATION_MANAGED ? a->bytes : 0;
+}
+
 static bool make_room(struct global_memory *memory)
 {
     if (memory->count < memory->capacity) return true;
@@ -40,9 +46,10 @@ static bool make_room(struct global_memory *memory)
 uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment)
 {
     if (alignment < GLOBAL_ALIGNMENT) alignment = GLOBAL_ALIGNMENT;
-    const uint64_t base = (memory->next + alignment - 1) / alignment * alignment;
+    uint64_t *next = memory->space != NULL ? &memory->space->next : &memory->next;
+    const uint64_t base = (*next + alignment - 1) / alignment * alignment;
     if (base >= SHARED_WINDOW || bytes > SHARED_WINDOW - GUARD_BYTES - base) return 0;
-    memory->next = base + bytes + GUARD_BYTES;
+    *next = base + bytes + GUARD_BYTES;
     return base;
 }
 
@@ -53,7 +60,7 @@ bool global_insert(struct global_memory *memory, const struct allocation *alloca
     for (; at > 0 && memory->allocation[at - 1].base > allocation->base; at--)
         memory->allocation[at] = memory->allocation[at - 1];
     memory->allocation[at] = *allocation;
-    memory->used += allocation->bytes;
+    memory->used += taken(allocation);
     return true;
 }
 
@@ -100,7 +107,7 @@ bool global_release(struct global_memory *memory, uint64_t base)
     struct allocation *a = search(memory, base);
     if (a == NULL || a->base != base) return false;
     free_host(a);
-    memory->used -= a->bytes;
+    memory->used -= taken(a);
     const size_t behind = (size_t)(memory->allocation + memory->count - (a + 1));
     memmove(a, a + 1, behind * sizeof *a);
     memory->count--;

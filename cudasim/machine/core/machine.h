@@ -81,6 +81,10 @@ struct allocation {
     bool read_only, owned;                /* owned: host is freed with it */
     bool mapped;                          /* host == base, and is unmapped with it */
     uint8_t kind;                         /* enum allocation_kind: what the driver's callers see of it */
+    uint8_t devices;                      /* a bit for each device whose kernels reach it; 0: those of its own memory's
+                                             machine, and of machines that have it as a peer (address_space.h) */
+    uint8_t read_only_devices;            /* a bit for each that may not write */
+    const void *pool;                     /* the driver's, that it came from; NULL: none */
     uint8_t *written;                     /* shadow, a bit per byte; NULL: not watched */
     _Atomic uint32_t *writer, *reader;    /* grids, by four bytes (dependent.h); NULL: not watched */
     const char *name;                     /* of a module's variable */
@@ -90,7 +94,15 @@ struct global_memory {
     struct allocation *allocation;        /* by rising base */
     uint32_t count, capacity;
     uint64_t next, used, limit;
+    uint32_t device;                      /* its number in the space */
+    struct address_space *space;          /* that it shares with memories of other devices; NULL: none */
+    struct global_memory *beside;         /* the next memory of the space */
+    const struct global_memory **peer;    /* those that its machine's kernels reach */
+    uint32_t peers;
 };
+
+enum { MOST_DEVICES = 8 };
+struct address_space { uint64_t next; uint32_t devices; struct global_memory *first; };   /* address_space.h */
 
 /* Windows of the generic address space.  Shared addresses have 32 bits: rank in the cluster << 24 | offset, as on
  * hardware. Memory that host and kernels share lies at its address in global memory, where ThreadSanitizer lets

@@ -55,13 +55,22 @@ static void add_line(struct report_text *t, const struct module *m, uint32_t lin
     report_add(t, "  PTX      line %u: %.*s\n", line, (int)(length > 120 ? 120 : length), source);
 }
 
-static void add_place(struct report_text *t, const struct report *r)
+const char *report_device(const struct machine *machine, char text[REPORT_DEVICE_BYTES])
 {
-    char name[REPORT_NAME_BYTES];
+    const struct address_space *space = machine->memory.space;
+    text[0] = '\0';
+    if (space != NULL && space->devices > 1)
+        snprintf(text, REPORT_DEVICE_BYTES, ", device %u", machine->memory.device);
+    return text;
+}
+
+static void add_place(struct report_text *t, const struct report *r, const struct machine *machine)
+{
+    char name[REPORT_NAME_BYTES], device[REPORT_DEVICE_BYTES];
     report_add(t, "  where    kernel %s, CTA (%u,%u,%u), warp %u", report_name(r->kernel, name), r->cta[0], r->cta[1],
                r->cta[2], r->warp);
     if (r->lane < LANES) report_add(t, ", lane %u", r->lane);
-    report_add(t, "\n");
+    report_add(t, "%s\n", report_device(machine, device));
 }
 
 static void fill_source(struct report *r, const struct module *m, const struct insn *in)
@@ -93,7 +102,7 @@ static void fill(struct report *r, const struct warp *w, const struct insn *in, 
     vsnprintf(r->sentence, sizeof r->sentence, format, arguments);
     struct report_text t = { r->text, sizeof r->text };
     report_add(&t, "cudasim: %s\n  what     %s\n", report_code_name(code), r->sentence);
-    add_place(&t, r);
+    add_place(&t, r, grid->machine);
     add_line(&t, grid->module, r->ptx_line);
     if (r->source_file != NULL) report_add(&t, "  source   %s:%u\n", report_name(r->source_file, file), r->source_line);
     report_add(&t, "  manual   PTX ISA, %s\n", r->section);

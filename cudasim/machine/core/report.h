@@ -19,6 +19,10 @@ bool report_begin(struct grid *grid);
 enum { REPORT_NAME_BYTES = 256 };
 const char *report_name(const char *kernel, char text[REPORT_NAME_BYTES]);
 
+/* ", device 1" where there are several devices, otherwise nothing. */
+enum { REPORT_DEVICE_BYTES = 24 };
+const char *report_device(const struct machine *machine, char text[REPORT_DEVICE_BYTES]);
+
 /* Text that grows in a buffer and stops at its end. */
 struct report_text { char *at; size_t left; };
 __attribute__((format(printf, 2, 3)))

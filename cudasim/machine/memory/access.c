@@ -1,8 +1,10 @@
 /* Accesses of a warp: windows of the generic space, bounds, alignment, and what the checks say. */
 #include "access.h"
 #include "machine/check/checks.h"
-#include "machine/core/global_memory.h"
+#include "machine/core/address_space.h"
 #include "machine/core/report.h"
+
+#include <stdio.h>
 
 uint64_t variable_address(const struct warp *w, const struct variable *v)
 {
@@ -77,30 +79,34 @@ static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *
     return cta->shared + offset;
 }
 
+/* Bytes that no allocation has in reach; below: the last one that begins before them, NULL where there is none. */
+static uint8_t *outside(struct warp *w, const struct insn *in, const struct access *a, uint32_t lane, uint64_t address,
+                        const struct allocation *below)
+{
+    char why[400] = "where nothing is allocated";
+    if (!space_explain(&w->cta->cluster->grid->machine->memory, address, why, sizeof why) && below != NULL)
+        snprintf(why, sizeof why, "%llu bytes behind the start of the %llu bytes allocated at 0x%llx%s%s",
+                 (unsigned long long)(address - below->base), (unsigned long long)below->bytes,
+                 (unsigned long long)below->base, below->name == NULL ? "" : " for ",
+                 below->name == NULL ? "" : below->name);
+    warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, %s", verb(a), a->bytes,
+               (unsigned long long)address, why);
+    return NULL;
+}
+
 static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
 {
+    const struct global_memory *memory = &w->cta->cluster->grid->machine->memory;
     const struct allocation *found = w->recent;
     if (found == NULL || address - found->base >= found->bytes) {
-        found = global_last_below(&w->cta->cluster->grid->machine->memory, address);
-        if (found == NULL) {
-            warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                       "%s %u bytes at global address 0x%llx, where nothing is allocated", verb(a), a->bytes,
-                       (unsigned long long)address);
-            return NULL;
-        }
+        found = space_find(memory, address);
+        if (found == NULL) return outside(w, in, a, lane, address, global_last_below(memory, address));
     }
     const uint64_t offset = address - found->base;
-    if (offset >= found->bytes || a->bytes > found->bytes - offset) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                   "%s %u bytes at global address 0x%llx, %llu bytes behind the start of the %llu bytes allocated at "
-                   "0x%llx%s%s",
-                   verb(a), a->bytes, (unsigned long long)address, (unsigned long long)offset,
-                   (unsigned long long)found->bytes, (unsigned long long)found->base,
-                   found->name == NULL ? "" : " for ", found->name == NULL ? "" : found->name);
-        return NULL;
-    }
-    if (found->read_only && a->writes) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "writes constant memory at 0x%llx", (unsigned long long)address);
+    if (a->bytes > found->bytes - offset) return outside(w, in, a, lane, address, found);
+    if (a->writes && !space_may_write(memory, found)) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, SPACE_READ_ONLY, space_read_only(found),
+                   (unsigned long long)address);
         return NULL;
     }
     w->recent = found;

@@ -8,6 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+static void add_heading(struct report_text *t, const struct report *r, const struct machine *machine)
+{
+    char name[REPORT_NAME_BYTES], device[REPORT_DEVICE_BYTES];
+    report_add(t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)%s\n",
+               report_code_name(r->code), r->sentence, report_name(r->kernel, name), r->cta[0], r->cta[1], r->cta[2],
+               report_device(machine, device));
+}
+
 static void add_mbarrier(struct report_text *t, const struct cta *cta, uint32_t address, uint32_t parity)
 {
     char state[96];
@@ -73,7 +81,6 @@ void report_steps(struct cluster *c, bool of_grid)
     const struct machine_options *options = &grid->machine->options;
     if (report_begin(grid)) {
         struct report *r = &grid->report;
-        char name[REPORT_NAME_BYTES];
         *r = (struct report){ .code = REPORT_STEPS, .kernel = grid->function->name, .lane = NO_LANE, .section = "" };
         memcpy(r->cta, c->cta[0].id, sizeof r->cta);
         struct report_text t = { r->text, sizeof r->text };
@@ -87,9 +94,7 @@ void report_steps(struct cluster *c, bool of_grid)
             snprintf(r->sentence, sizeof r->sentence,
                      "the cluster has not ended after %llu steps, the limit (--steps N, CUDASIM_STEPS; 0: none)",
                      (unsigned long long)options->step_limit);
-        report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n",
-                   report_code_name(r->code), r->sentence, report_name(r->kernel, name), r->cta[0], r->cta[1],
-                   r->cta[2]);
+        add_heading(&t, r, grid->machine);
         add_all_waiting(&t, c);
     }
     atomic_store(&grid->stop, true);
@@ -122,9 +127,7 @@ void report_deadlock(struct cluster *c)
              r->code == REPORT_DEADLOCK
                  ? "nothing in the cluster can go on"
                  : "lanes wait at an instruction that the other lanes of their warp do not reach");
-    char name[REPORT_NAME_BYTES];
-    report_add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n",
-               report_code_name(r->code), r->sentence, report_name(r->kernel, name), r->cta[0], r->cta[1], r->cta[2]);
+    add_heading(&t, r, grid->machine);
     add_all_waiting(&t, c);
     atomic_store(&grid->stop, true);
 }

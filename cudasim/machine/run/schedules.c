@@ -2,14 +2,16 @@
  * bytes. */
 #include "schedules.h"
 #include "launch.h"
+#include "machine/core/address_space.h"
 #include "machine/core/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of all allocations that a kernel may write, in the order of global_memory.allocation. */
+/* The bytes of all allocations that a kernel may write: its own memory's and those that it reaches of others. */
 struct snapshot {
+    const struct allocation **of;
     uint8_t **bytes, **written;
     uint32_t count;
 };
@@ -20,7 +22,7 @@ struct repetition {
 };
 
 struct difference {
-    uint32_t allocation;
+    const struct allocation *allocation;
     uint64_t offset;
     uint8_t first[8], second[8];
     uint32_t bytes;
@@ -50,50 +52,57 @@ static struct repetition repetition(uint64_t seed, uint32_t number)
 static void snapshot_free(struct snapshot *s)
 {
     for (uint32_t i = 0; i < s->count; i++) free(s->bytes[i]), free(s->written[i]);
-    free(s->bytes), free(s->written);
+    free(s->of), free(s->bytes), free(s->written);
     *s = (struct snapshot){ 0 };
 }
 
 static uint64_t written_bytes(const struct allocation *a) { return (a->bytes + 7) / 8; }
 
-static bool snapshot_take(struct snapshot *s, const struct global_memory *memory)
+static bool snapshot_add(struct snapshot *s, const struct allocation *a)
 {
-    *s = (struct snapshot){ .bytes = calloc(memory->count + 1, sizeof *s->bytes),
-                            .written = calloc(memory->count + 1, sizeof *s->written) };
-    if (s->bytes == NULL || s->written == NULL) return false;
-    for (; s->count < memory->count; s->count++) {
-        const struct allocation *a = &memory->allocation[s->count];
-        if (a->read_only) continue;
-        s->bytes[s->count] = malloc(a->bytes + 1);
-        s->written[s->count] = a->written == NULL ? NULL : malloc(written_bytes(a));
-        if (s->bytes[s->count] == NULL || (a->written != NULL && s->written[s->count] == NULL)) {
-            s->count++;
-            return false;
-        }
-        memcpy(s->bytes[s->count], a->host, a->bytes);
-        if (a->written != NULL) memcpy(s->written[s->count], a->written, written_bytes(a));
-    }
+    const uint32_t at = s->count++;
+    s->of[at] = a;
+    s->bytes[at] = malloc(a->bytes + 1);
+    s->written[at] = a->written == NULL ? NULL : malloc(written_bytes(a));
+    if (s->bytes[at] == NULL || (a->written != NULL && s->written[at] == NULL)) return false;
+    memcpy(s->bytes[at], a->host, a->bytes);
+    if (a->written != NULL) memcpy(s->written[at], a->written, written_bytes(a));
     return true;
 }
 
-static void snapshot_restore(const struct snapshot *s, const struct global_memory *memory)
+static bool snapshot_take(struct snapshot *s, struct global_memory *memory)
+{
+    size_t most = 1;
+    for (struct global_memory *m = memory; m != NULL; m = space_next(memory, m)) most += m->count;
+    *s = (struct snapshot){ .of = calloc(most, sizeof *s->of), .bytes = calloc(most, sizeof *s->bytes),
+                            .written = calloc(most, sizeof *s->written) };
+    if (s->of == NULL || s->bytes == NULL || s->written == NULL) return false;
+    for (struct global_memory *m = memory; m != NULL; m = space_next(memory, m))
+        for (uint32_t i = 0; i < m->count; i++) {
+            const struct allocation *a = &m->allocation[i];
+            if (space_may_write(memory, a) && space_reaches(memory, m, a) && !snapshot_add(s, a)) return false;
+        }
+    return true;
+}
+
+static void snapshot_restore(const struct snapshot *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        const struct allocation *a = &memory->allocation[i];
+        const struct allocation *a = s->of[i];
         if (s->bytes[i] != NULL) memcpy(a->host, s->bytes[i], a->bytes);
         if (s->written[i] != NULL) memcpy(a->written, s->written[i], written_bytes(a));
     }
 }
 
-static bool differs(const struct snapshot *s, const struct global_memory *memory, struct difference *d)
+static bool differs(const struct snapshot *s, struct difference *d)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        const struct allocation *a = &memory->allocation[i];
+        const struct allocation *a = s->of[i];
         if (s->bytes[i] == NULL || memcmp(s->bytes[i], a->host, a->bytes) == 0) continue;
         uint64_t at = 0;
         while (s->bytes[i][at] == a->host[at]) at++;
         const uint64_t shown = at & ~UINT64_C(3);
-        *d = (struct difference){ .allocation = i, .offset = at,
+        *d = (struct difference){ .allocation = a, .offset = at,
                                   .bytes = a->bytes - shown < 4 ? (uint32_t)(a->bytes - shown) : 4 };
         memcpy(d->first, s->bytes[i] + shown, d->bytes);
         memcpy(d->second, a->host + shown, d->bytes);
@@ -132,7 +141,7 @@ static void hexadecimal(char text[32], const uint8_t *bytes, uint32_t count)
 static void describe(struct report *report, const struct machine *machine, const struct launch *launch,
                      const struct difference *d, const struct repetition *first, const struct repetition *second)
 {
-    const struct allocation *a = &machine->memory.allocation[d->allocation];
+    const struct allocation *a = d->allocation;
     char one[32], other[32];
     hexadecimal(one, d->first, d->bytes);
     hexadecimal(other, d->second, d->bytes);
@@ -145,9 +154,10 @@ static void describe(struct report *report, const struct machine *machine, const
              a->name == NULL ? "" : " for ", a->name == NULL ? "" : a->name,
              (unsigned long long)(d->offset & ~UINT64_C(3)), one, schedule_name(first->schedule), other,
              schedule_name(second->schedule));
-    char name[REPORT_NAME_BYTES];
-    snprintf(report->text, sizeof report->text, "cudasim: %s\n  what     %s\n  where    kernel %s\n",
-             report_code_name(REPORT_SCHEDULES), report->sentence, report_name(report->kernel, name));
+    char name[REPORT_NAME_BYTES], device[REPORT_DEVICE_BYTES];
+    snprintf(report->text, sizeof report->text, "cudasim: %s\n  what     %s\n  where    kernel %s%s\n",
+             report_code_name(REPORT_SCHEDULES), report->sentence, report_name(report->kernel, name),
+             report_device(machine, device));
 }
 
 static bool no_memory(const struct launch *launch, struct report *report)
@@ -172,14 +182,14 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
     for (uint32_t i = 0; ok && i < machine->options.schedules; i++) {
         const struct repetition r = repetition(seed, i);
         struct difference d;
-        snapshot_restore(before, &machine->memory);
+        snapshot_restore(before);
         ok = run(machine, launch, &r, id, report);
         if (machine->steps > steps) steps = machine->steps;
         if (!ok) add_repeat(report, &r, false);
         machine->watch = NULL; /* one of them is watched and prints */
         machine->print = NULL;
         if (ok && i == 0) ok = snapshot_take(&after, &machine->memory) || no_memory(launch, report);
-        if (!ok || !differs(&after, &machine->memory, &d)) continue;
+        if (!ok || !differs(&after, &d)) continue;
         describe(report, machine, launch, &d, &first, &r);
         add_repeat(report, &first, one_thread);
         add_repeat(report, &r, one_thread);
