@@ -32,6 +32,7 @@ def missing():
             return f"{path} is not built"
     os.environ.update(BLOCKSCALE_LIBCUDA=COUNTER, SHIM_LIBCUDA=SIMULATOR, CUDASIM_QUIET="1")
     os.environ.setdefault("CUDASIM_DEVICE", "sm_90a")
+    os.environ.setdefault("CUDASIM_DEVICES", "2")
     os.environ.setdefault("CUDASIM_REPORTS", "stop")
     return information.missing()
 

@@ -42,9 +42,11 @@ def same(gpu, cpu):
         assert np.array_equal(gpu.tensor_scale.numpy(), cpu.tensor_scale)
 
 
-def test_the_device_is_listed(driver):
+def test_the_devices_are_listed(driver):
     found = [device for device in blockscale.devices() if device.kind == "cuda"]
-    assert len(found) == 1 and found[0].capability[0] >= 9 and found[0].multiprocessors > 0
+    assert len(found) == 2
+    for device in found:
+        assert device.capability[0] >= 9 and device.multiprocessors > 0
 
 
 @pytest.mark.parametrize("name", [*oracle.FORMATS, "e4m3", "e5m2"])
@@ -243,6 +245,27 @@ def test_dlpack_and_the_interface_go_both_ways(driver):
         assert found.device == ("cuda", 0) and found.dtype == "float32"
     del found, given
     assert not _dlpack._handed_out
+
+
+def test_two_devices_have_the_same_bits(driver):
+    x, w = sample(5, 96), sample(7, 96)
+    made = []
+    for number in range(2):
+        place = ("cuda", number)
+        a, b = (blockscale.quantize(DeviceArray.of_numpy(y, place), "mxfp8") for y in (x, w))
+        d = blockscale.matmul(a, b)
+        assert a.device == place and d.device == place
+        made.append((a, b, d))
+    for first, second in zip(*made):
+        if isinstance(first, DeviceArray):
+            assert np.array_equal(first.numpy(), second.numpy())
+        else:
+            assert np.array_equal(first.codes.numpy(), second.codes.numpy())
+            assert np.array_equal(first.scales.numpy(), second.scales.numpy())
+    with pytest.raises(blockscale.Error, match="b lies on cuda:1, a on cuda:0"):
+        blockscale.matmul(made[0][0], made[1][1])
+    with pytest.raises(blockscale.Error, match="device=2: this machine has 2 GPUs"):
+        DeviceArray.of_numpy(x, ("cuda", 2))
 
 
 def test_what_is_refused_is_named(driver):

@@ -219,13 +219,6 @@ static size_t choose(const struct CUgraphExec_st *exec, const char *state, uint6
     return found;
 }
 
-/* The context in which the step runs when the graph is launched in `context`; NULL: it is gone. */
-static struct CUctx_st *context_of(const struct step *step, struct CUctx_st *context)
-{
-    if (step->work.context == NULL) return context;
-    return context_lives(step->work.context) ? step->work.context : NULL;
-}
-
 /* A step may call the program's own function, which other threads' calls do not wait for: the context may be gone
  * afterwards. */
 static CUresult run_steps(struct CUctx_st *context, struct CUgraphExec_st *exec)
@@ -243,7 +236,7 @@ static CUresult run_steps(struct CUctx_st *context, struct CUgraphExec_st *exec)
         const size_t at = choose(exec, state, &random);
         const struct step *step = &exec->step[at];
         if (step->enabled && step->dependencies == 1) flight[at] = flight[step->dependency[0]];
-        struct CUctx_st *own = context_of(step, context);
+        struct CUctx_st *own = work_context(&step->work, context);
         if (step->enabled && own != NULL) result = work_run(own, &step->work, &flight[at]);
         state[at] = DONE;
         if (own == NULL || !context_lives(own) || !context_lives(context)) result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -266,7 +259,7 @@ static CUresult launch(struct CUctx_st *context, struct CUgraphExec_st *exec, st
     }
     for (size_t i = 0; i < exec->steps; i++) {
         if (!exec->step[i].enabled) continue;
-        struct CUctx_st *own = context_of(&exec->step[i], context);
+        struct CUctx_st *own = work_context(&exec->step[i].work, context);
         const CUresult checked = own == NULL                  ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                  : own->fault != CUDA_SUCCESS ? own->fault
                                                               : work_check(own, &exec->step[i].work);
@@ -392,7 +385,7 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
     struct step *step;
     CUresult result = begin_step(exec, node, CU_GRAPH_NODE_TYPE_MEMCPY, parameters, named, &context, &step);
     if (result == CUDA_SUCCESS) result = copy_check(context, parameters);
-    if (result == CUDA_SUCCESS) step->work.copy = *parameters, step->work.context = context;
+    if (result == CUDA_SUCCESS) step->work.copy = *parameters, step->work.context = context->id;
     return driver_leave(result);
 }
 
@@ -403,7 +396,7 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
     struct step *step;
     CUresult result = begin_step(exec, node, CU_GRAPH_NODE_TYPE_MEMSET, parameters, named, &context, &step);
     if (result == CUDA_SUCCESS) result = fill_check(context, parameters);
-    if (result == CUDA_SUCCESS) step->work.fill = *parameters, step->work.context = context;
+    if (result == CUDA_SUCCESS) step->work.fill = *parameters, step->work.context = context->id;
     return driver_leave(result);
 }
 

@@ -77,8 +77,9 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
     CUresult result = begin(&context, node, graph, dependencies, count, parameters);
     if (result == CUDA_SUCCESS) result = context_or_current(named, &context);
     if (result == CUDA_SUCCESS) result = copy_check(context, parameters);
-    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY, .context = context };
-    if (result == CUDA_SUCCESS) work.copy = *parameters, result = add(node, graph, dependencies, count, &work);
+    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
+    if (result == CUDA_SUCCESS) work.context = context->id, work.copy = *parameters;
+    if (result == CUDA_SUCCESS) result = add(node, graph, dependencies, count, &work);
     return driver_leave(result);
 }
 
@@ -89,8 +90,9 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
     CUresult result = begin(&context, node, graph, dependencies, count, parameters);
     if (result == CUDA_SUCCESS) result = context_or_current(named, &context);
     if (result == CUDA_SUCCESS) result = fill_check(context, parameters);
-    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMSET, .context = context };
-    if (result == CUDA_SUCCESS) work.fill = *parameters, result = add(node, graph, dependencies, count, &work);
+    struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMSET };
+    if (result == CUDA_SUCCESS) work.context = context->id, work.fill = *parameters;
+    if (result == CUDA_SUCCESS) result = add(node, graph, dependencies, count, &work);
     return driver_leave(result);
 }
 
@@ -179,8 +181,8 @@ CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *parameters)
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D *parameters)
 {
     CUresult result = begin_node(node, CU_GRAPH_NODE_TYPE_MEMCPY, parameters);
-    struct CUctx_st *context = NULL;
-    if (result == CUDA_SUCCESS) result = context_or_current(node->work.context, &context);
+    struct CUctx_st *context = result == CUDA_SUCCESS ? work_context(&node->work, NULL) : NULL;
+    if (result == CUDA_SUCCESS) result = context == NULL ? CUDA_ERROR_INVALID_CONTEXT : context->fault;
     if (result == CUDA_SUCCESS) result = copy_check(context, parameters);
     if (result == CUDA_SUCCESS) node->work.copy = *parameters;
     return driver_leave(result);
@@ -196,8 +198,8 @@ CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *p
 CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters)
 {
     CUresult result = begin_node(node, CU_GRAPH_NODE_TYPE_MEMSET, parameters);
-    struct CUctx_st *context = NULL;
-    if (result == CUDA_SUCCESS) result = context_or_current(node->work.context, &context);
+    struct CUctx_st *context = result == CUDA_SUCCESS ? work_context(&node->work, NULL) : NULL;
+    if (result == CUDA_SUCCESS) result = context == NULL ? CUDA_ERROR_INVALID_CONTEXT : context->fault;
     if (result == CUDA_SUCCESS) result = fill_check(context, parameters);
     if (result == CUDA_SUCCESS) node->work.fill = *parameters;
     return driver_leave(result);

@@ -14,6 +14,13 @@ void work_free(struct work *work)
     *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_EMPTY };
 }
 
+struct CUctx_st *work_context(const struct work *work, struct CUctx_st *any)
+{
+    struct CUctx_st *c = work->context == 0 ? any : driver.contexts;
+    while (c != NULL && work->context != 0 && c->id != work->context) c = c->next;
+    return c;
+}
+
 static bool copy_kernel(struct kernel_work *to, const struct kernel_work *from, size_t values)
 {
     to->parameters = malloc(from->parameter_bytes + 1);
@@ -74,7 +81,8 @@ CUresult work_submit(struct CUctx_st *context, CUstream handle, struct work *wor
     struct CUstream_st *stream = stream_find(context, handle);
     CUresult result = stream == NULL ? CUDA_ERROR_INVALID_HANDLE : stream->context->fault;
     if (result == CUDA_SUCCESS) {
-        work->context = context = stream->context;
+        context = stream->context;
+        work->context = context->id;
         result = capture_enter(stream);
     }
     if (result == CUDA_SUCCESS && stream->capture != NULL) {

@@ -19,7 +19,7 @@ struct kernel_work {
 
 struct work {
     CUgraphNodeType type;
-    struct CUctx_st *context;             /* in which it runs: that of the stream, or of the node; NULL: any */
+    uint64_t context;                     /* number of the one in which it runs, the stream's or the node's; 0: any */
     union {
         struct kernel_work kernel;
         CUDA_MEMCPY3D copy;
@@ -31,6 +31,8 @@ struct work {
 };
 
 void work_free(struct work *work);
+/* The context in which it runs, `any` if it has none of its own; NULL: it is gone. */
+struct CUctx_st *work_context(const struct work *work, struct CUctx_st *any);
 bool work_copy(struct work *to, const struct work *from);
 /* Whether it could run now: the code that a call gives at once. */
 CUresult work_check(struct CUctx_st *context, const struct work *work);

@@ -242,7 +242,7 @@ CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config
                           void **extra, struct work *work)
 {
     const struct CUfunc_st *function = function_find(context, handle);
-    *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .context = context };
+    *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_KERNEL, .context = context->id };
     if (function == NULL) return CUDA_ERROR_INVALID_HANDLE;
     struct kernel_work *k = &work->kernel;
     k->function = handle;

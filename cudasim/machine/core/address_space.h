@@ -26,7 +26,7 @@ const struct allocation *space_find(const struct global_memory *memory, uint64_t
 uint8_t *space_host(const struct global_memory *memory, uint64_t address, uint64_t bytes);
 static inline bool space_may_write(const struct global_memory *memory, const struct allocation *a)
 {
-    return !a->read_only && (a->read_only_devices >> memory->device & 1) == 0;
+    return !a->read_only && (a->read_only_devices == 0 || (a->read_only_devices >> memory->device & 1) == 0);
 }
 /* What a kernel does that writes where it may not. */
 #define SPACE_READ_ONLY "writes %s at 0x%llx"

@@ -79,12 +79,14 @@ static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *
     return cta->shared + offset;
 }
 
+static const struct global_memory *memory_of(const struct warp *w) { return &w->cta->cluster->grid->machine->memory; }
+
 /* Bytes that no allocation has in reach; below: the last one that begins before them, NULL where there is none. */
 static uint8_t *outside(struct warp *w, const struct insn *in, const struct access *a, uint32_t lane, uint64_t address,
                         const struct allocation *below)
 {
     char why[400] = "where nothing is allocated";
-    if (!space_explain(&w->cta->cluster->grid->machine->memory, address, why, sizeof why) && below != NULL)
+    if (!space_explain(memory_of(w), address, why, sizeof why) && below != NULL)
         snprintf(why, sizeof why, "%llu bytes behind the start of the %llu bytes allocated at 0x%llx%s%s",
                  (unsigned long long)(address - below->base), (unsigned long long)below->bytes,
                  (unsigned long long)below->base, below->name == NULL ? "" : " for ",
@@ -96,15 +98,14 @@ static uint8_t *outside(struct warp *w, const struct insn *in, const struct acce
 
 static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
 {
-    const struct global_memory *memory = &w->cta->cluster->grid->machine->memory;
     const struct allocation *found = w->recent;
     if (found == NULL || address - found->base >= found->bytes) {
-        found = space_find(memory, address);
-        if (found == NULL) return outside(w, in, a, lane, address, global_last_below(memory, address));
+        found = space_find(memory_of(w), address);
+        if (found == NULL) return outside(w, in, a, lane, address, global_last_below(memory_of(w), address));
     }
     const uint64_t offset = address - found->base;
     if (a->bytes > found->bytes - offset) return outside(w, in, a, lane, address, found);
-    if (a->writes && !space_may_write(memory, found)) {
+    if (a->writes && !space_may_write(memory_of(w), found)) {
         warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, SPACE_READ_ONLY, space_read_only(found),
                    (unsigned long long)address);
         return NULL;

@@ -6,6 +6,9 @@
 #include "tests/support/driver_api.h"
 
 typedef const CUDA_MEMCPY3D_PEER *peer_copy;
+typedef const CUDA_MEMSET_NODE_PARAMS *fill_parameters_pointer;
+typedef const CUDA_MEMCPY3D *copy_pointer;
+typedef const CUDA_KERNEL_NODE_PARAMS *kernel_parameters_pointer;
 typedef const CUmemAllocationProp *allocation_properties;
 typedef const CUmemAccessDesc *access_list;
 
@@ -47,6 +50,11 @@ typedef const CUmemAccessDesc *access_list;
     X(cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode)) X(cuStreamEndCapture, (CUstream, CUgraph *)) \
     X(cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) \
     X(cuGraphLaunch, (CUgraphExec, CUstream)) X(cuGraphExecDestroy, (CUgraphExec)) X(cuGraphDestroy, (CUgraph)) \
+    X(cuGraphCreate, (CUgraph *, unsigned)) \
+    X(cuGraphAddMemsetNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, fill_parameters_pointer, CUcontext)) \
+    X(cuGraphAddMemcpyNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, copy_pointer, CUcontext)) \
+    X(cuGraphAddKernelNode_v2, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, kernel_parameters_pointer)) \
+    X(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **)) \
     X(cuMemCreate, (CUmemGenericAllocationHandle *, size_t, allocation_properties, unsigned long long)) \
     X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long)) \
     X(cuMemMap, (CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long)) \
@@ -59,11 +67,14 @@ typedef const CUmemAccessDesc *access_list;
     X(cuMemAllocFromPoolAsync, (CUdeviceptr *, size_t, CUmemoryPool, CUstream))
 DRIVER_CALLS(CALLS)
 
-/* add(p): each of 32 threads adds 1 to a word; copy(p, q): each copies a word from q to p. */
+/* add(p): each of 32 threads adds 1 to a word; copy(p, q): each copies a word from q to p; late(p): reads a
+ * word before it waits for the grid in front. */
 static const char text[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry add(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p]; mov.u32 %v, %tid.x;\n"
     "mad.wide.u32 %a, %v, 4, %a; ld.global.u32 %v, [%a]; add.u32 %v, %v, 1; st.global.u32 [%a], %v; ret;\n}\n"
+    ".visible .entry late(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p];\n"
+    "ld.global.u32 %v, [%a]; griddepcontrol.wait; ret;\n}\n"
     ".visible .entry copy(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %a, %b, %o; .reg .b32 %v;\n"
     "ld.param.u64 %a, [p]; ld.param.u64 %b, [q]; mov.u32 %v, %tid.x; mul.wide.u32 %o, %v, 4;\n"
     "add.u64 %a, %a, %o; add.u64 %b, %b, %o; ld.global.u32 %v, [%b]; st.global.u32 [%a], %v; ret;\n}\n";
@@ -73,7 +84,7 @@ enum { DEVICES = 2, WORDS = 32, BYTES = 4 * WORDS };
 /* What each device has, in its primary context. */
 static struct {
     CUcontext context;
-    CUfunction add, copy;
+    CUfunction add, copy, late;
     CUstream stream;
     CUdeviceptr words;
 } on[DEVICES];
@@ -87,6 +98,7 @@ static void open_device(struct test *t, int i)
     OK(t, cuModuleLoadData(&module, text));
     OK(t, cuModuleGetFunction(&on[i].add, module, "add"));
     OK(t, cuModuleGetFunction(&on[i].copy, module, "copy"));
+    OK(t, cuModuleGetFunction(&on[i].late, module, "late"));
     OK(t, cuStreamCreate(&on[i].stream, 1));
     OK(t, cuMemAlloc_v2(&on[i].words, BYTES));
     OK(t, cuMemsetD32_v2(on[i].words, 100 * (unsigned)(i + 1), WORDS));
@@ -578,11 +590,42 @@ static void a_graph_spans_devices(struct test *t)
     use(t, 1);
     OK(t, cuGraphLaunch(exec, on[1].stream));
     CHECK(t, holds(t, on[0].words, 104) && holds(t, on[1].words, 104));
-    /* Without the other device's context its nodes cannot run. */
+    /* Without the other device's context, or with another one, its nodes cannot run. */
     OK(t, cuDevicePrimaryCtxReset_v2(1));
+    open_device(t, 1);
     use(t, 0);
     GIVES(t, CUDA_ERROR_CONTEXT_IS_DESTROYED, cuGraphLaunch(exec, on[0].stream));
     CHECK(t, holds(t, on[0].words, 104));
+    OK(t, cuGraphExecDestroy(exec));
+    OK(t, cuGraphDestroy(graph));
+}
+
+/* Nodes that are added name a context, or a function that has one. */
+static void nodes_name_contexts(struct test *t)
+{
+    begin(t);
+    CUgraph graph;
+    CUgraphExec exec;
+    CUgraphNode fill, kernel, copy;
+    const CUDA_MEMSET_NODE_PARAMS fill_parameters = { .dst = on[1].words, .value = 70, .elementSize = 4,
+                                                      .width = WORDS, .height = 1 };
+    const CUDA_KERNEL_NODE_PARAMS launch = { .func = on[1].add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                             .blockDimX = WORDS, .blockDimY = 1, .blockDimZ = 1,
+                                             .kernelParams = (void *[]){ &on[1].words } };
+    const CUDA_MEMCPY3D copy_parameters = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = on[1].words,
+                                            .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = on[0].words,
+                                            .WidthInBytes = BYTES, .Height = 1, .Depth = 1 };
+    OK(t, cuGraphCreate(&graph, 0));
+    listen(t);
+    GIVES(t, CUDA_ERROR_INVALID_VALUE, cuGraphAddMemsetNode(&fill, graph, NULL, 0, &fill_parameters, on[0].context));
+    listened();
+    SAYS(t, "a fill on device 0 writes");
+    OK(t, cuGraphAddMemsetNode(&fill, graph, NULL, 0, &fill_parameters, on[1].context));
+    OK(t, cuGraphAddKernelNode_v2(&kernel, graph, &fill, 1, &launch));
+    OK(t, cuGraphAddMemcpyNode(&copy, graph, &kernel, 1, &copy_parameters, on[0].context));
+    OK(t, cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(t, cuGraphLaunch(exec, on[0].stream));
+    CHECK(t, holds(t, on[0].words, 71));
     OK(t, cuGraphExecDestroy(exec));
     OK(t, cuGraphDestroy(graph));
 }
@@ -642,6 +685,33 @@ static void mappings_name_devices(struct test *t)
     CUmemGenericAllocationHandle third;
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemCreate(&third, GRANULE, &properties, 0));
     OK(t, cuMemRelease(handle));
+}
+
+/* What a grid may touch before it waits is watched on the peer's memory too, by device: both have launched as many. */
+static void grids_beside_each_other_on_a_peer(struct test *t)
+{
+    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
+    early.value.programmaticStreamSerializationAllowed = 1;
+    for (int writer = 0; writer < DEVICES; writer++) {
+        begin(t);
+        const CUlaunchConfig plain = { 1, 1, 1, WORDS, 1, 1, 0, on[1].stream, NULL, 0 };
+        const CUlaunchConfig beside = { 1, 1, 1, 1, 1, 1, 0, on[1].stream, &early, 1 };
+        CUdeviceptr other;
+        use(t, 1);
+        OK(t, cuMemAlloc_v2(&other, BYTES));
+        OK(t, cuCtxEnablePeerAccess(on[0].context, 0));
+        /* Device 1's first grid, which is in flight then, writes either the word that the second reads, or others,
+         * while device 0's first grid has written that word. */
+        use(t, 0);
+        OK(t, add(0, on[0].words));
+        use(t, 1);
+        OK(t, cuLaunchKernelEx(&plain, on[1].add, (void *[]){ writer == 1 ? &on[0].words : &other }, NULL));
+        listen(t);
+        OK(t, cuLaunchKernelEx(&beside, on[1].late, (void *[]){ &on[0].words }, NULL));
+        listened();
+        GIVES(t, writer == 1 ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS, cuCtxSynchronize());
+        if (writer == 1) SAYS(t, "which is written by kernel add, launched before in the stream");
+    }
 }
 
 static void pools_name_devices(struct test *t)
@@ -705,7 +775,9 @@ int main(int argc, char **argv)
         TEST(a_fault_is_of_one_device),
         TEST(libraries_serve_all_devices),
         TEST(a_graph_spans_devices),
+        TEST(nodes_name_contexts),
         TEST(mappings_name_devices),
+        TEST(grids_beside_each_other_on_a_peer),
         TEST(pools_name_devices),
     };
     return TEST_MAIN(argc, argv, cases);
