@@ -68,13 +68,17 @@ typedef const CUmemAccessDesc *access_list;
 DRIVER_CALLS(CALLS)
 
 /* add(p): each of 32 threads adds 1 to a word; copy(p, q): each copies a word from q to p; late(p): reads a
- * word before it waits for the grid in front. */
+ * word before it waits for the grid in front; bulk(p): has TMA write 4 words. */
 static const char text[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry add(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p]; mov.u32 %v, %tid.x;\n"
     "mad.wide.u32 %a, %v, 4, %a; ld.global.u32 %v, [%a]; add.u32 %v, %v, 1; st.global.u32 [%a], %v; ret;\n}\n"
     ".visible .entry late(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p];\n"
     "ld.global.u32 %v, [%a]; griddepcontrol.wait; ret;\n}\n"
+    ".visible .entry bulk(.param .u64 p)\n{\n.reg .b64 %a; .shared .align 16 .b8 box[16];\n"
+    "ld.param.u64 %a, [p]; st.shared.v4.u32 [box], {5, 5, 5, 5}; fence.proxy.async;\n"
+    "cp.async.bulk.global.shared::cta.bulk_group [%a], [box], 16; cp.async.bulk.commit_group;\n"
+    "cp.async.bulk.wait_group 0; ret;\n}\n"
     ".visible .entry copy(.param .u64 p, .param .u64 q)\n{\n.reg .b64 %a, %b, %o; .reg .b32 %v;\n"
     "ld.param.u64 %a, [p]; ld.param.u64 %b, [q]; mov.u32 %v, %tid.x; mul.wide.u32 %o, %v, 4;\n"
     "add.u64 %a, %a, %o; add.u64 %b, %b, %o; ld.global.u32 %v, [%b]; st.global.u32 [%a], %v; ret;\n}\n";
@@ -84,7 +88,7 @@ enum { DEVICES = 2, WORDS = 32, BYTES = 4 * WORDS };
 /* What each device has, in its primary context. */
 static struct {
     CUcontext context;
-    CUfunction add, copy, late;
+    CUfunction add, copy, late, bulk;
     CUstream stream;
     CUdeviceptr words;
 } on[DEVICES];
@@ -99,6 +103,7 @@ static void open_device(struct test *t, int i)
     OK(t, cuModuleGetFunction(&on[i].add, module, "add"));
     OK(t, cuModuleGetFunction(&on[i].copy, module, "copy"));
     OK(t, cuModuleGetFunction(&on[i].late, module, "late"));
+    OK(t, cuModuleGetFunction(&on[i].bulk, module, "bulk"));
     OK(t, cuStreamCreate(&on[i].stream, 1));
     OK(t, cuMemAlloc_v2(&on[i].words, BYTES));
     OK(t, cuMemsetD32_v2(on[i].words, 100 * (unsigned)(i + 1), WORDS));
@@ -113,6 +118,11 @@ static void begin(struct test *t)
 }
 
 static void use(struct test *t, int i) { OK(t, cuCtxSetCurrent(on[i].context)); }
+
+static CUresult bulk(int i, CUdeviceptr at)
+{
+    return cuLaunchKernel(on[i].bulk, 1, 1, 1, 1, 1, 1, 0, on[i].stream, (void *[]){ &at }, NULL);
+}
 
 static CUresult add(int i, CUdeviceptr at)
 {
@@ -418,6 +428,12 @@ static void peer_access_is_enabled_once(struct test *t)
     open_device(t, 0);
     use(t, 1);
     GIVES(t, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, cuCtxDisablePeerAccess(on[0].context));
+    for (int i = 0; i < 8; i++) {         /* a new one often has the old one's place */
+        OK(t, cuCtxCreate_v2(&second, 0, 0));
+        use(t, 1);
+        OK(t, cuCtxEnablePeerAccess(second, 0));
+        OK(t, cuCtxDestroy_v2(second));
+    }
 }
 
 /* The program runs under several schedules: each begins with the memory that the launch found, the peer's too. */
@@ -436,6 +452,10 @@ static void kernels_reach_peers(struct test *t)
     CHECK(t, holds(t, later, 200));
     OK(t, cuMemsetD32_v2(later, 9, WORDS));
     CHECK(t, holds(t, later, 9));
+    OK(t, bulk(1, later));
+    uint32_t words[5];
+    OK(t, cuMemcpyDtoH_v2(words, later, sizeof words));
+    CHECK(t, words[0] == 5 && words[3] == 5 && words[4] == 9);
     REFUSED(t, 1, add(1, later + BYTES), "bytes behind the start of the");
 }
 
@@ -453,6 +473,8 @@ static void other_memory_is_out_of_bounds(struct test *t)
     SAYS(t, "out-of-bounds access");
     SAYS(t, "lane 0, device 1\n");
     CHECK(t, holds(t, on[0].words, 100));
+    open_device(t, 1);
+    REFUSED(t, 1, bulk(1, on[0].words), "in memory of device 0; peer access of this context of device 1 to it");
     open_device(t, 1);
     use(t, 1);
     OK(t, cuCtxEnablePeerAccess(on[0].context, 0));
@@ -641,19 +663,21 @@ static void mappings_name_devices(struct test *t)
                                         { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } } };
     CUmemGenericAllocationHandle handle;
     CUdeviceptr range;
-    size_t before, after, total;
+    size_t before, after, own_before, own_after, total;
     int ordinal = 7;
     unsigned long long flags;
     use(t, 1);
     OK(t, cuMemGetInfo_v2(&before, &total));
     use(t, 0);
+    OK(t, cuMemGetInfo_v2(&own_before, &total));
     OK(t, cuCtxEnablePeerAccess(on[1].context, 0));
     OK(t, cuMemCreate(&handle, GRANULE, &properties, 0));
     OK(t, cuMemAddressReserve(&range, GRANULE, 0, 0, 0));
     OK(t, cuMemMap(range, GRANULE, 0, handle, 0));
+    OK(t, cuMemGetInfo_v2(&own_after, &total));
     use(t, 1);
     OK(t, cuMemGetInfo_v2(&after, &total));
-    CHECK(t, after == before - GRANULE);
+    CHECK(t, after == before - GRANULE && own_after == own_before);
     access[1].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     OK(t, cuMemSetAccess(range, GRANULE, &access[1], 1));
     OK(t, cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, range));
@@ -687,30 +711,37 @@ static void mappings_name_devices(struct test *t)
     OK(t, cuMemRelease(handle));
 }
 
-/* What a grid may touch before it waits is watched on the peer's memory too, by device: both have launched as many. */
+/* What a grid may touch before it waits is watched on the peer's memory too, by device: the second one's first grid is
+ * in flight when its next one reads, or has TMA overwrite, a word of the first one's memory, which that grid has
+ * written or the first one's own first grid. */
 static void grids_beside_each_other_on_a_peer(struct test *t)
 {
+    static const struct { int writer; bool bulk; const char *verb; } rows[] = {
+        { 0, false, NULL }, { 0, true, NULL }, { 1, false, "reads" }, { 1, true, "overwrites" }
+    };
     CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
     early.value.programmaticStreamSerializationAllowed = 1;
-    for (int writer = 0; writer < DEVICES; writer++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         begin(t);
         const CUlaunchConfig plain = { 1, 1, 1, WORDS, 1, 1, 0, on[1].stream, NULL, 0 };
         const CUlaunchConfig beside = { 1, 1, 1, 1, 1, 1, 0, on[1].stream, &early, 1 };
-        CUdeviceptr other;
+        CUdeviceptr *theirs = &on[0].words, *own = &on[1].words;
+        char sentence[160];
         use(t, 1);
-        OK(t, cuMemAlloc_v2(&other, BYTES));
         OK(t, cuCtxEnablePeerAccess(on[0].context, 0));
-        /* Device 1's first grid, which is in flight then, writes either the word that the second reads, or others,
-         * while device 0's first grid has written that word. */
         use(t, 0);
-        OK(t, add(0, on[0].words));
+        if (rows[i].writer == 0) OK(t, add(0, *theirs));
         use(t, 1);
-        OK(t, cuLaunchKernelEx(&plain, on[1].add, (void *[]){ writer == 1 ? &on[0].words : &other }, NULL));
+        OK(t, cuLaunchKernelEx(&plain, on[1].add, (void *[]){ rows[i].writer == 1 ? theirs : own }, NULL));
         listen(t);
-        OK(t, cuLaunchKernelEx(&beside, on[1].late, (void *[]){ &on[0].words }, NULL));
+        OK(t, cuLaunchKernelEx(&beside, rows[i].bulk ? on[1].bulk : on[1].late, (void *[]){ theirs }, NULL));
         listened();
-        GIVES(t, writer == 1 ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS, cuCtxSynchronize());
-        if (writer == 1) SAYS(t, "which is written by kernel add, launched before in the stream");
+        GIVES(t, rows[i].verb != NULL ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS, cuCtxSynchronize());
+        if (rows[i].verb == NULL) continue;
+        snprintf(sentence, sizeof sentence,
+                 "%s the byte at global address 0x%llx, which is written by kernel add, launched before", rows[i].verb,
+                 on[0].words);
+        SAYS(t, sentence);
     }
 }
 
