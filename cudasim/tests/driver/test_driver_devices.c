@@ -197,6 +197,8 @@ static void memory_has_a_device(struct test *t)
         CHECK(t, ordinal == i);
         OK(t, cuMemGetAddressRange_v2(&base, &size, on[i].words + 4));
         CHECK(t, base == on[i].words && size == BYTES);
+        GIVES(t, i == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE,      /* no kernel of device 1 reaches it */
+              cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, on[i].words));
     }
     /* Everybody reaches page-locked and managed memory, and anybody frees. */
     OK(t, cuMemHostAlloc(&host, BYTES, 0));
