@@ -528,8 +528,8 @@ trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
     const struct global_memory *memory = &w->cta->cluster->grid->machine->memory;
     const struct allocation *a = space_find(memory, within != 0 ? within : address);
     const char *verb = writes ? "writes" : "reads";
-    char why[400] = "where nothing is allocated";
     if (a == NULL) {
+        char why[400] = "where nothing is allocated";
         space_explain(memory, within != 0 ? within : address, why, sizeof why);
         return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %llu bytes at global address 0x%llx, %s", verb,
                           (unsigned long long)bytes, (unsigned long long)address, why);
