@@ -84,14 +84,18 @@ static void streams_wait_for_other_devices(struct test *t)
     GIVES(t, CUDA_ERROR_INVALID_HANDLE,
           cuLaunchKernel(on[1].add, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &on[0].words }, NULL));
     OK(t, cuEventDestroy_v2(event[1]));
-    GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuEventSynchronize(event[1]));
+    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuEventSynchronize(event[1]));
     OK(t, cuStreamDestroy_v2(on[1].stream));
-    GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(on[1].stream));
+    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuStreamSynchronize(on[1].stream));
 }
 
 /* What a faulty device has gives its fault, whichever context is current. */
 static void a_fault_is_of_one_device(struct test *t)
 {
+    if (!driver_is_simulated()) {
+        test_skip(t, "a GPU is lost to a process after a fault");
+        return;
+    }
     begin(t);
     CUevent event;
     use(t, 1);
@@ -122,7 +126,7 @@ static void libraries_serve_all_devices(struct test *t)
     CHECK(t, value == 100000);
     OK(t, cuKernelGetAttribute(&value, most, kernel, 0));
     CHECK(t, value != 100000);
-    GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuKernelGetAttribute(&value, most, kernel, DEVICES));
+    GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuKernelGetAttribute(&value, most, kernel, 99));
     const CUfunction function = (CUfunction)(void *)kernel;
     for (int i = 0; i < DEVICES; i++) {
         use(t, i);
@@ -163,11 +167,13 @@ static void a_graph_spans_devices(struct test *t)
     OK(t, cuGraphLaunch(exec, on[1].stream));
     CHECK(t, holds(t, on[0].words, 104) && holds(t, on[1].words, 104));
     /* Without the other device's context, or with another one, its nodes cannot run. */
-    OK(t, cuDevicePrimaryCtxReset_v2(1));
-    open_device(t, 1);
-    use(t, 0);
-    GIVES(t, CUDA_ERROR_CONTEXT_IS_DESTROYED, cuGraphLaunch(exec, on[0].stream));
-    CHECK(t, holds(t, on[0].words, 104));
+    if (driver_is_simulated()) {
+        OK(t, cuDevicePrimaryCtxReset_v2(1));
+        open_device(t, 1);
+        use(t, 0);
+        GIVES(t, CUDA_ERROR_CONTEXT_IS_DESTROYED, cuGraphLaunch(exec, on[0].stream));
+        CHECK(t, holds(t, on[0].words, 104));
+    }
     OK(t, cuGraphExecDestroy(exec));
     OK(t, cuGraphDestroy(graph));
 }
@@ -225,7 +231,7 @@ static void mappings_name_devices(struct test *t)
     OK(t, cuMemGetInfo_v2(&own_after, &total));
     use(t, 1);
     OK(t, cuMemGetInfo_v2(&after, &total));
-    CHECK(t, after == before - GRANULE && own_after == own_before);
+    CHECK(t, !driver_is_simulated() || (after == before - GRANULE && own_after == own_before));
     access[1].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     OK(t, cuMemSetAccess(range, GRANULE, &access[1], 1));
     OK(t, cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, range));
@@ -245,15 +251,16 @@ static void mappings_name_devices(struct test *t)
     CHECK(t, flags == CU_MEM_ACCESS_FLAGS_PROT_READ);
     OK(t, cuMemGetAccess(&flags, &access[1].location, range));
     CHECK(t, flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(t, cuStreamSynchronize(on[1].stream));
     OK(t, cuLaunchKernel(on[0].copy, 1, 1, 1, WORDS, 1, 1, 0, NULL, (void *[]){ &on[0].words, &range }, NULL));
     CHECK(t, holds(t, on[0].words, 51));
     use(t, 1);
     OK(t, add(1, range));
     CHECK(t, holds(t, range, 52));
     refused(t, 0, add, range, "writes memory that its device may only read (cuMemSetAccess) at 0x");
-    access[1].location.id = DEVICES;
+    access[1].location.id = 99;
     GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(range, GRANULE, access, DEVICES));
-    properties.location.id = DEVICES;
+    properties.location.id = 99;
     CUmemGenericAllocationHandle third;
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemCreate(&third, GRANULE, &properties, 0));
     OK(t, cuMemRelease(handle));
@@ -264,6 +271,10 @@ static void mappings_name_devices(struct test *t)
  * written or the first one's own first grid. */
 static void grids_beside_each_other_on_a_peer(struct test *t)
 {
+    if (!driver_is_simulated()) {
+        test_skip(t, "a GPU reports nothing");
+        return;
+    }
     static const struct { int writer; bool bulk; const char *verb; } rows[] = {
         { 0, false, NULL }, { 0, true, NULL }, { 1, false, "reads" }, { 1, true, "overwrites" }
     };
@@ -331,7 +342,7 @@ static void pools_name_devices(struct test *t)
     refused(t, 1, add, p[0], "to which device 1 was not given access");
     access.location.id = 0;
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(pool[0], &access, 1));
-    access.location.id = DEVICES;
+    access.location.id = 99;
     GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(pool[0], &access, 1));
 }
 

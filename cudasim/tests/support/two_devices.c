@@ -7,8 +7,9 @@
     X(cuInit, (unsigned)) X(cuDevicePrimaryCtxReset_v2, (CUdevice)) \
     X(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice)) X(cuCtxSetCurrent, (CUcontext)) X(cuCtxSynchronize, (void)) \
     X(cuModuleLoadData, (CUmodule *, const void *)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
-    X(cuStreamCreate, (CUstream *, unsigned)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
-    X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
+    X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamSynchronize, (CUstream)) \
+    X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) \
+    X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) \
     X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
                        void **, void **))
 DRIVER_CALLS(CALLS)
@@ -75,6 +76,7 @@ CUresult bulk(int i, CUdeviceptr at)
 bool holds(struct test *t, CUdeviceptr at, uint32_t want)
 {
     uint32_t words[WORDS] = { 0 };
+    for (int i = 0; i < DEVICES; i++) (void)cuStreamSynchronize(on[i].stream);      /* one may have a fault */
     OK(t, cuMemcpyDtoH_v2(words, at, sizeof words));
     for (int i = 0; i < WORDS; i++)
         if (words[i] != want) return false;
@@ -108,6 +110,8 @@ void listen_end(void)
 
 void refused(struct test *t, int device, CUresult (*launch)(int, CUdeviceptr), CUdeviceptr at, const char *sentence)
 {
+    use(t, 1 - device);
+    if (!driver_is_simulated()) return;   /* a GPU is lost to a process after a fault */
     use(t, device);
     listen_begin(t);
     OK(t, launch(device, at));
