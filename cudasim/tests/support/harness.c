@@ -12,7 +12,7 @@ static const char head[] =
     ".reg .pred %p<16>; .reg .b128 %q<8>;\n"
     "ld.param.u64 %rd60, [p0]; ld.param.u64 %rd61, [p1]; ld.param.u64 %rd62, [p2]; ld.param.u64 %rd63, [p3];\n";
 
-static char *whole_module(const char *device, const char *text)
+char *sim_module_text(const char *device, const char *text)
 {
     const size_t size = strlen(text) + sizeof head + 128;
     char *whole = malloc(size);
@@ -24,7 +24,7 @@ static char *whole_module(const char *device, const char *text)
 
 static bool read_module(struct sim *sim, const char *device, const char *text)
 {
-    char *whole = whole_module(device, text);
+    char *whole = sim_module_text(device, text);
     *sim = (struct sim){ .module = NULL };
     sim->module = ptx_read("test.ptx", whole, strlen(whole), NULL, &sim->error);
     free(whole);

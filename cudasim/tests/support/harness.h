@@ -24,6 +24,7 @@ struct sim {
  *     .visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)
  * with registers %r<64>, %rd<64>, %rs<64>, %f<64>, %fd<64>, %p<16>, %q<8> (b128) declared, and parameters loaded to
  * %rd60..%rd63. */
+char *sim_module_text(const char *device, const char *text); /* the whole module; the caller frees it */
 bool sim_open(struct test *t, struct sim *sim, const char *device, const char *text);
 /* As sim_open, but reading must fail; the error is in sim->error. */
 bool sim_refused(struct test *t, struct sim *sim, const char *device, const char *text);
