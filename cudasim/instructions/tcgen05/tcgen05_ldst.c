@@ -29,7 +29,7 @@ static void place_of(uint32_t shape, uint32_t t, uint32_t r, uint32_t *lane, uin
     }
 }
 
-/* The address of the whole warp, in its own quarter of the lanes. */
+/* The address of the whole warp, in its own quarter of the lanes: which quarter the address names, hardware ignores. */
 static trap read_address(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *o, uint32_t *lane,
                          uint32_t *column)
 {
@@ -39,14 +39,18 @@ static trap read_address(struct warp *w, const struct insn *in, uint32_t lanes, 
     for (uint32_t l = 1; l < LANES; l++)
         if ((uint32_t)address[l] != (uint32_t)address[0])
             return warp_fault(w, in, l, REPORT_ILLEGAL, "has an address that is not the same in all lanes");
-    const uint32_t first = w->index % TENSOR_QUARTERS * LANES;
-    *lane = (uint32_t)address[0] >> 16;
+    const uint32_t first = w->index % TENSOR_QUARTERS * LANES, named = (uint32_t)address[0] >> 16;
+    const bool halves = (in->detail & 7) != SHAPE_32X32B,
+               aligned = named % LANES == 0 || (halves && named % LANES == 16);
+    static const char sentence[] =
+        "has lane %u in its address; warp %u accesses lanes %u to %u of tensor memory, from %s";
+    const char *from = halves ? "the first or the 17th" : "the first";
+    *lane = first + named % LANES;
     *column = (uint32_t)address[0] & 0xffff;
-    if (*lane == first || ((in->detail & 7) != SHAPE_32X32B && *lane == first + 16)) return TRAP_NONE;
-    return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                      "has lane %u in its address; warp %u accesses lanes %u to %u of tensor memory, from %s", *lane,
-                      w->index, first, first + 31,
-                      (in->detail & 7) == SHAPE_32X32B ? "the first" : "the first or the 17th");
+    if (!aligned || named >= TENSOR_LANES)
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, sentence, named, w->index, first, first + LANES - 1, from);
+    if (named == *lane) return TRAP_NONE;
+    return warp_breaks(w, in, NO_LANE, RULE_TENSOR_LANES, sentence, named, w->index, first, first + LANES - 1, from);
 }
 
 static trap no_memory(struct warp *w, const struct insn *in)

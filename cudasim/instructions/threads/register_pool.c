@@ -1,16 +1,18 @@
 /* setmaxnreg: registers go from warpgroup to warpgroup through the CTA's pool (PTX ISA 9.7.20.5).
  *
- * What a kernel has when it begins follows from .maxnreg, or from .maxntid and .minnctapersm as ptxas does it (the
- * largest multiple of 8 that lets the CTAs fit).  Without either ptxas ignores the instruction, and so does this one,
- * but for its checks. */
+ * What a kernel has when it begins follows from .maxnreg, or from .maxntid with .minnctapersm as ptxas 13.0 does it: the
+ * largest multiple of 8, up to 248, that lets the CTAs fit, their threads together rounded up to whole warpgroups.
+ * Without these ptxas ignores the instruction, and so does this one, but for its checks. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/core/report.h"
 #include "machine/core/wait.h"
 
-enum { MOST_REGISTERS = 255, GRANULARITY = 8 };
+enum { MOST_REGISTERS = 248, GRANULARITY = 8, WARPGROUP = 128 };
 
 static uint64_t threads_of(const struct dimensions *d) { return (uint64_t)d->x * d->y * d->z; }
+
+static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
 
 /* Registers per thread at the kernel's begin; 0: not fixed. */
 static uint32_t initial_registers(const struct grid *grid)
@@ -19,12 +21,11 @@ static uint32_t initial_registers(const struct grid *grid)
     const uint64_t threads = f->reqntid.given   ? threads_of(&f->reqntid)
                              : f->maxntid.given ? threads_of(&f->maxntid)
                                                 : 0;
-    if (f->maxnreg != 0) return f->maxnreg;
-    if (threads == 0) return 0;
+    if (f->maxnreg != 0) return least(f->maxnreg, MOST_REGISTERS);
+    if (threads == 0 || f->minnctapersm == 0) return 0;
     const uint64_t whole_warps = (threads + LANES - 1) / LANES * LANES,
-                   ctas = f->minnctapersm != 0 ? f->minnctapersm : 1;
-    const uint64_t fit = grid->machine->device->registers_per_sm / (whole_warps * ctas) / GRANULARITY * GRANULARITY;
-    return fit > MOST_REGISTERS ? MOST_REGISTERS : (uint32_t)fit;
+                   all = (whole_warps * f->minnctapersm + WARPGROUP - 1) / WARPGROUP * WARPGROUP;
+    return least(grid->machine->device->registers_per_sm / all / GRANULARITY * GRANULARITY, MOST_REGISTERS);
 }
 
 static void first_time(struct warp *w)

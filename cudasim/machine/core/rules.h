@@ -1,4 +1,4 @@
-/* Rules of synchronisation: what the manual demands of a kernel and hardware often does not punish.  Each has a name
+/* Rules, of synchronisation but for one: what the manual demands of a kernel and hardware often does not punish.  Each has a name
  * and a level.  What breaks a rule is reported and ends the grid, or is reported and goes on as if nothing were wrong,
  * or goes on silently.  Everything else that is reported (bounds, barriers, illegal instructions) always ends the
  * grid. */
@@ -22,6 +22,7 @@ enum rule_level { RULE_STOP, RULE_REPORT, RULE_OFF };
     X(TENSORMAP_FENCE, "tensormap-fence", REPORT_PROXY, RULE_STOP) \
     X(ENDED_CTA_READ, "ended-cta-read", REPORT_ASYNC, RULE_REPORT) \
     X(WGMMA_REGISTERS, "wgmma-registers", REPORT_ASYNC, RULE_STOP) \
+    X(TENSOR_LANES, "tensor-lanes", REPORT_ILLEGAL, RULE_REPORT) \
     X(TENSOR_LOAD_WAIT, "tensor-load-wait", REPORT_ASYNC, RULE_REPORT) \
     X(TENSOR_ACCESS_WAIT, "tensor-access-wait", REPORT_ASYNC, RULE_STOP) \
     X(TENSOR_ACCESS_ORDER, "tensor-access-order", REPORT_RACE, RULE_STOP) \

@@ -47,6 +47,35 @@ static void warpgroups_exchange_registers(struct test *t)
     CHECK(t, report.code == REPORT_DIVERGENCE && strstr(report.sentence, "lanes 0xffffff7f alone") != NULL);
 }
 
+/* Directives, and what ptxas 13.0 says that a kernel with setmaxnreg uses; 0: that setmaxnreg is ignored. */
+static void a_kernel_begins_with_the_registers_that_ptxas_gives(struct test *t)
+{
+    static const struct { const char *directives; int registers; } kernels[] = {
+        { ".maxntid 256 .minnctapersm 1", 248 }, { ".maxntid 128 .minnctapersm 1", 248 },
+        { ".maxntid 288 .minnctapersm 1", 168 }, { ".maxntid 384 .minnctapersm 1", 168 },
+        { ".reqntid 512 .minnctapersm 1", 128 }, { ".maxntid 96 .minnctapersm 3", 168 },
+        { ".maxntid 96 .minnctapersm 2", 248 },  { ".maxntid 288 .minnctapersm 2", 96 },
+        { ".maxntid 384 .minnctapersm 2", 80 },  { ".maxntid 128 .minnctapersm 5", 96 },
+        { ".maxntid 384 .maxnreg 200", 200 },    { ".maxnreg 255", 248 },
+        { ".maxntid 384", 0 },                   { "", 0 },
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        const int n = kernels[i].registers == 0 ? 200 : kernels[i].registers;
+        for (int more = -8; more <= 8; more += 8) {
+            char text[512];
+            struct sim sim;
+            snprintf(text, sizeof text, ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k() %s\n"
+                     "{ setmaxnreg.%s.sync.aligned.u32 %d; ret; }\n",
+                     kernels[i].directives, more > 0 ? "dec" : "inc", n + more);
+            if (!sim_open(t, &sim, "sm_90a", text)) continue;
+            const bool ran = sim_run(&sim, "k", 1, 32, 0, NULL, 0);
+            if (ran != (more == 0 || kernels[i].registers == 0))
+                FAIL(t, "\"%s\", %d%+d: %s", kernels[i].directives, n, more, ran ? "no report" : sim.report.text);
+            sim_close(&sim);
+        }
+    }
+}
+
 static void counts_outside_the_rules_are_refused(struct test *t)
 {
     struct sim sim;
@@ -114,6 +143,7 @@ static void mixed_precision_rounds_once(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(warpgroups_exchange_registers),
+                                              TEST(a_kernel_begins_with_the_registers_that_ptxas_gives),
                                               TEST(counts_outside_the_rules_are_refused),
                                               TEST(hints_and_dependent_grids_run), TEST(mixed_precision_rounds_once) };
     return TEST_MAIN(argc, argv, cases);

@@ -213,7 +213,12 @@ static const struct example {
       BEGIN LOWER(ST WAIT_ST BEFORE) BAR UPPER(AFTER LD WAIT_LD) BAR "@!%p3 bra X;\n" ST WAIT_ST "X:\n" FREE, 256,
       REPORT_RACE, "writes lane" },
     /* places */
-    { "another quarter", BEGIN "add.u32 %r5, %r5, 0x200000;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL, "accesses lanes" },
+    { "another quarter", BEGIN "add.u32 %r5, %r5, 0x200000;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL,
+      "rule     tensor-lanes" },
+    { "half of a quarter", BEGIN "add.u32 %r5, %r5, 0x100000;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL,
+      "accesses lanes" },
+    { "behind the last lane", BEGIN "add.u32 %r5, %r5, 0x800000;\n" ST WAIT_ST FREE, 128, REPORT_ILLEGAL,
+      "has lane 1" },
     { "behind the allocation", BEGIN "add.u32 %r5, %r5, 64;\n" ST WAIT_ST FREE, 128, REPORT_OUT_OF_BOUNDS,
       "not allocated" },
     { "never written", BEGIN LD WAIT_LD FREE, 128, REPORT_UNINITIALISED, "has not been written" },
