@@ -1,18 +1,30 @@
 /* setmaxnreg: registers go from warpgroup to warpgroup through the CTA's pool (PTX ISA 9.7.20.5).
  *
- * What a kernel has when it begins follows from .maxnreg, or from .maxntid with .minnctapersm as ptxas 13.0 does it: the
- * largest multiple of 8, up to 248, that lets the CTAs fit, their threads together rounded up to whole warpgroups.
- * Without these ptxas ignores the instruction, and so does this one, but for its checks. */
+ * What a kernel has when it begins follows from .maxnreg, or from .maxntid with .minnctapersm, as ptxas 13.0 does it: the
+ * largest multiple of 8 that lets the CTAs fit, their threads together rounded up to whole warpgroups, and no more than
+ * the kernel's largest setmaxnreg.inc asks for.  Without these ptxas ignores the instruction, and so does this one, but
+ * for its checks. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/core/report.h"
 #include "machine/core/wait.h"
 
-enum { MOST_REGISTERS = 248, GRANULARITY = 8, WARPGROUP = 128 };
+enum { MOST_REGISTERS = 256, GRANULARITY = 8, WARPGROUP = 128 };
 
 static uint64_t threads_of(const struct dimensions *d) { return (uint64_t)d->x * d->y * d->z; }
 
 static uint32_t least(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+
+static trap op_inc(struct warp *w, const struct insn *in, uint32_t lanes);
+
+static uint32_t largest_request(const struct grid *grid)
+{
+    uint32_t largest = 0;
+    for (uint32_t pc = grid->function->code_begin; pc < grid->function->code_end; pc++)
+        if (grid->code[pc].run == op_inc && (uint32_t)grid->code[pc].operand[0].value > largest)
+            largest = (uint32_t)grid->code[pc].operand[0].value;
+    return largest != 0 ? largest : MOST_REGISTERS;
+}
 
 /* Registers per thread at the kernel's begin; 0: not fixed. */
 static uint32_t initial_registers(const struct grid *grid)
@@ -21,11 +33,12 @@ static uint32_t initial_registers(const struct grid *grid)
     const uint64_t threads = f->reqntid.given   ? threads_of(&f->reqntid)
                              : f->maxntid.given ? threads_of(&f->maxntid)
                                                 : 0;
-    if (f->maxnreg != 0) return least(f->maxnreg, MOST_REGISTERS);
+    if (f->maxnreg != 0) return least(f->maxnreg, largest_request(grid));
     if (threads == 0 || f->minnctapersm == 0) return 0;
     const uint64_t whole_warps = (threads + LANES - 1) / LANES * LANES,
-                   all = (whole_warps * f->minnctapersm + WARPGROUP - 1) / WARPGROUP * WARPGROUP;
-    return least(grid->machine->device->registers_per_sm / all / GRANULARITY * GRANULARITY, MOST_REGISTERS);
+                   all = (whole_warps * f->minnctapersm + WARPGROUP - 1) / WARPGROUP * WARPGROUP,
+                   fit = grid->machine->device->registers_per_sm / all / GRANULARITY * GRANULARITY;
+    return least(least(fit, MOST_REGISTERS), largest_request(grid));
 }
 
 static void first_time(struct warp *w)

@@ -1,18 +1,24 @@
-/* Kernels that nobody of this project wrote: Triton's and Gluon's block-scaled products for sm_100a, PTX files that lie
- * beside the project (../shared/ptx), not in it.  Each runs under many schedules with all checks on, on shapes that are
- * no multiples of the tile where the kernel clips, and D's surroundings must stay as they were.
+/* Kernels that nobody of this project wrote: Triton's and Gluon's block-scaled products for sm_100a and sm_120a, PTX
+ * files that lie beside the project (../shared/ptx), not in it.  Each runs in a process of its own, under many schedules
+ * with all checks on and every rule at level report, on shapes that are no multiples of the tile where the kernel clips;
+ * D's surroundings must stay as they were, and which rules it breaks, at how many lines, is known
+ * (docs/strangers.md).
  *
- *     test_cudasim_strangers [--ptx FOLDER] [--schedules N] [the options of test.h] */
+ *     test_cudasim_strangers [--ptx FOLDER] [--tell] [--schedules N] [the options of test.h]
+ *
+ * --tell: a line for each kernel, with what was reported. */
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "machine/core/rules.h"
 #include "tests/support/kernel_api.h"
 #include "tests/reference/scaled_product.h"
 
 enum { GUARD = 4096, GUARD_BYTE = 0xee };
 
 static const char *folder = CUDASIM_STRANGERS;
+static bool tells;
 
 /* ---- modules ---- */
 
@@ -63,6 +69,66 @@ static CUfunction function_of(struct test *t, const char *file, const char *entr
 {
     char path[1024];
     return is_here(t, file, path, sizeof path) ? api_function(t, path, entry, shared) : NULL;
+}
+
+/* ---- processes ---- */
+
+/* Runs `body` in a process of its own, and returns what it wrote to stderr; *right: whether no check failed.  The process
+ * ends as a program does, so that what was reported is counted. */
+static char *errors_of(struct test *t, void (*body)(struct test *t), const char *reports, bool *right)
+{
+    int pipes[2], status = 0;
+    if (pipe(pipes) != 0) abort();
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(pipes[1], STDERR_FILENO);
+        close(pipes[0]), close(pipes[1]);
+        if (reports != NULL) setenv("CUDASIM_REPORTS", reports, 1);
+        t->failures = 0;
+        body(t);
+        exit(t->failures != 0);
+    }
+    close(pipes[1]);
+    FILE *in = fdopen(pipes[0], "r");
+    if (in == NULL) abort();
+    char *text = slurp(in);
+    waitpid(child, &status, 0);
+    if (right != NULL) *right = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return text;
+}
+
+/* "RULE LINES", separated by commas, in the order of the rules: at how many lines of PTX each was broken. */
+static void lines_by_rule(const char *said, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < RULE_COUNT && used < size; i++) {
+        char words[64];
+        uint32_t lines = 0;
+        snprintf(words, sizeof words, "\n  rule     %s\n", rule_name((enum rule)i));
+        for (const char *at = said; (at = strstr(at, words)) != NULL; at++) lines++;
+        if (lines != 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%s %u", used == 0 ? "" : ", ",
+                                     rule_name((enum rule)i), lines);
+    }
+}
+
+/* The kernel is right, and breaks these rules. */
+static void check_kernel(struct test *t, const char *file, void (*body)(struct test *t), const char *reports)
+{
+    char path[1024], broken[1024];
+    bool right = false;
+    if (!is_here(t, file, path, sizeof path)) return;
+    char *said = errors_of(t, body, "continue", &right);
+    lines_by_rule(said, broken, sizeof broken);
+    if (!right) FAIL(t, "%s: %s", file, said);
+    else if (strcmp(broken, reports) != 0) FAIL(t, "%s breaks \"%s\", not \"%s\"", file, broken, reports);
+    const char *counted = strstr(said, "cudasim: reported and went on: ");
+    if (tells && right)
+        printf("%s: right; lines: %s; %s", file, broken[0] == '\0' ? "none" : broken,
+               counted == NULL ? "nothing reported\n" : counted + strlen("cudasim: "));
+    free(said);
 }
 
 /* ---- operands on the device ---- */
@@ -145,6 +211,8 @@ static void all_products(struct test *t, struct product p, CUfunction f, const s
 /* ---- Triton: pointers, whole tiles of 128 x 128 x 128 ---- */
 
 #define TRITON_FILE "triton_sm100_e4m3_e4m3_block32.ptx"
+#define TRITON_NVFP4_FILE "triton_sm100_e2m1_e2m1_block16.ptx"
+#define TRITON_SM120_FILE "triton_sm120_e2m1_e2m1_block32.ptx"
 static uint32_t triton_shared;
 
 static void launch_triton(struct test *t, CUfunction f, const struct product *p, struct buffers *x, uint32_t grid)
@@ -160,7 +228,7 @@ static void launch_triton(struct test *t, CUfunction f, const struct product *p,
 
 static const struct shape triton_shapes[] = { { 128, 128, 128, 0 }, { 256, 128, 256, 0 }, { 128, 256, 384, 0 } };
 
-static void triton_mxfp8(struct test *t)
+static void run_triton_mxfp8(struct test *t)
 {
     const struct product p = { .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0,
                                .block = 32 };
@@ -168,12 +236,21 @@ static void triton_mxfp8(struct test *t)
     if (f != NULL) all_products(t, p, f, triton_shapes, SHAPES(triton_shapes), launch_triton, false, OUTPUT_F32);
 }
 
-static void triton_nvfp4(struct test *t)
+static void run_triton_nvfp4(struct test *t)
 {
     const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_UE4M3,
                                .block = 16 };
-    CUfunction f = function_of(t, "triton_sm100_e2m1_e2m1_block16.ptx", "k10", triton_shared = 17408);
+    CUfunction f = function_of(t, TRITON_NVFP4_FILE, "k10", triton_shared = 17408);
     if (f != NULL) all_products(t, p, f, triton_shapes, SHAPES(triton_shapes), launch_triton, false, OUTPUT_F32);
+}
+
+static void run_triton_sm120(struct test *t)
+{
+    const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_E8M0,
+                               .block = 32 };
+    setenv("CUDASIM_DEVICE", "sm_120a", 1);
+    CUfunction f = function_of(t, TRITON_SM120_FILE, "k10", triton_shared = 16896);
+    if (f != NULL) all_products(t, p, f, triton_shapes, 1, launch_triton, false, OUTPUT_F32); /* test_triton_sm120.c */
 }
 
 /* ---- Gluon: tensor maps, tiles of 128 x 256, any M and N ---- */
@@ -250,6 +327,7 @@ static void launch_persistent(struct test *t, CUfunction f, const struct product
 }
 
 #define COPY_FILE "gluon_sm100_copy_mxfp8_mxfp8.ptx"
+#define PERSISTENT_FILE "gluon_sm100_ws_nvfp4_nvfp4.ptx"
 static const struct product copy_product = {
     .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0, .block = 32
 };
@@ -257,7 +335,7 @@ static const struct product copy_product = {
 /* The compiler formed the column of the second block of B's scales with `or` in the place of `add`; its bit is set
  * already, so both blocks are copied to the first one's columns, and the others are never written.  That statement
  * mended, the kernel is right. */
-static void gluon_copy_mxfp8_mended(struct test *t)
+static void run_gluon_copy(struct test *t)
 {
     static const struct shape shapes[] = { { 128, 256, 128, 0 }, { 72, 264, 256, 0 }, { 200, 136, 384, 0 } };
     char path[1024];
@@ -267,34 +345,16 @@ static void gluon_copy_mxfp8_mended(struct test *t)
     if (f != NULL) all_products(t, copy_product, f, shapes, SHAPES(shapes), launch_copy, true, OUTPUT_F16);
 }
 
-static void gluon_warp_specialized_nvfp4(struct test *t)
+static void run_gluon_warp_specialized(struct test *t)
 {
     static const struct shape shapes[] = { { 128, 256, 256, 1 }, { 72, 264, 512, 1 }, { 200, 136, 768, 2 } };
     const struct product p = { .kind = KIND_MXF4NVF4, .a_type = E_E2M1, .b_type = E_E2M1, .scale = SCALE_UE4M3,
                                .block = 16 };
-    CUfunction f = function_of(t, "gluon_sm100_ws_nvfp4_nvfp4.ptx", "mma_scaled_warp_specialized_kernel", 231516);
+    CUfunction f = function_of(t, PERSISTENT_FILE, "mma_scaled_warp_specialized_kernel", 231516);
     if (f != NULL) all_products(t, p, f, shapes, SHAPES(shapes), launch_persistent, true, OUTPUT_F16);
 }
 
 /* ---- what is reported of files as they are ---- */
-
-/* Runs `body` in a process of its own, whose driver is not initialised yet, and returns what it wrote to stderr. */
-static char *errors_of(void (*body)(struct test *t), struct test *t)
-{
-    int pipes[2];
-    if (pipe(pipes) != 0) return NULL;
-    const pid_t child = fork();
-    if (child == 0) {
-        dup2(pipes[1], STDERR_FILENO);
-        body(t);
-        _exit(0);
-    }
-    close(pipes[1]);
-    FILE *in = fdopen(pipes[0], "r");
-    char *text = in == NULL ? NULL : slurp(in);
-    waitpid(child, NULL, 0);
-    return text;
-}
 
 static void one_copy(struct test *t)
 {
@@ -307,26 +367,9 @@ static void gluon_copy_mxfp8_is_reported(struct test *t)
 {
     char path[1024];
     if (!is_here(t, COPY_FILE, path, sizeof path)) return;
-    char *text = errors_of(one_copy, t);
+    char *text = errors_of(t, one_copy, "continue", NULL);
     if (text == NULL || strstr(text, "writes columns 4 to 7 of tensor memory, which the tcgen05.cp of warp 0") == NULL)
         FAIL(t, "wanted the two copies to the same columns, got %s", text == NULL ? "nothing" : text);
-    free(text);
-}
-
-/* What the kernel read by threads, TMA overwrites behind barriers alone. */
-static void one_copy_with_fences(struct test *t)
-{
-    setenv("CUDASIM_READ_FENCES", "always", 1);
-    one_copy(t);
-}
-
-static void gluon_lacks_fences_behind_reads(struct test *t)
-{
-    char path[1024];
-    if (!is_here(t, COPY_FILE, path, sizeof path)) return;
-    char *text = errors_of(one_copy_with_fences, t);
-    if (text == NULL || strstr(text, "which was read through the generic proxy") == NULL)
-        FAIL(t, "wanted the missing fence, got %s", text == NULL ? "nothing" : text);
     free(text);
 }
 
@@ -344,27 +387,36 @@ static void triton_lacks_fences(struct test *t)
 {
     char path[1024];
     if (!is_here(t, TRITON_FILE, path, sizeof path)) return;
-    char *text = errors_of(one_triton, t);
+    char *text = errors_of(t, one_triton, NULL, NULL);
     if (text == NULL || strstr(text, "tcgen05.fence::after_thread_sync here do not all lie between") == NULL)
         FAIL(t, "wanted the missing fence, got %s", text == NULL ? "nothing" : text);
     free(text);
 }
 
+/* ---- the kernels ---- */
+
+static void triton_mxfp8(struct test *t) { check_kernel(t, TRITON_FILE, run_triton_mxfp8, ""); }
+static void triton_nvfp4(struct test *t) { check_kernel(t, TRITON_NVFP4_FILE, run_triton_nvfp4, ""); }
+static void triton_sm120(struct test *t) { check_kernel(t, TRITON_SM120_FILE, run_triton_sm120, ""); }
+static void gluon_copy_mxfp8_mended(struct test *t) { check_kernel(t, COPY_FILE, run_gluon_copy, "read-proxy-fence 1"); }
+static void gluon_warp_specialized_nvfp4(struct test *t)
+{
+    check_kernel(t, PERSISTENT_FILE, run_gluon_warp_specialized, "read-proxy-fence 1");
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(gluon_copy_mxfp8_is_reported), TEST(gluon_lacks_fences_behind_reads), /* first: before the driver is
-                                                                                      initialised */
-        TEST(triton_lacks_fences),          TEST(triton_mxfp8), TEST(triton_nvfp4), TEST(gluon_copy_mxfp8_mended),
+        TEST(gluon_copy_mxfp8_is_reported), TEST(triton_lacks_fences),     TEST(triton_mxfp8),
+        TEST(triton_nvfp4),                 TEST(triton_sm120),            TEST(gluon_copy_mxfp8_mended),
         TEST(gluon_warp_specialized_nvfp4),
     };
     int kept = 1;
     for (int i = 1; i < argc; i++) {
         if (i + 1 < argc && strcmp(argv[i], "--ptx") == 0) folder = argv[++i];
+        else if (strcmp(argv[i], "--tell") == 0) tells = true;
         else argv[kept++] = argv[i];
     }
     kept = api_begin(kept, argv, "sm_100a");
-    setenv("CUDASIM_READ_FENCES", "never", 1); /* compilers' kernels have none, and use what they read before they
-                                                  release it */
     return TEST_MAIN(kept, argv, cases);
 }
