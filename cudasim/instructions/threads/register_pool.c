@@ -1,9 +1,9 @@
 /* setmaxnreg: registers go from warpgroup to warpgroup through the CTA's pool (PTX ISA 9.7.20.5).
  *
- * What a kernel has when it begins follows from .maxnreg, or from .maxntid with .minnctapersm, as ptxas 13.0 does it: the
- * largest multiple of 8 that lets the CTAs fit, their threads together rounded up to whole warpgroups, and no more than
- * the kernel's largest setmaxnreg.inc asks for.  Without these ptxas ignores the instruction, and so does this one, but
- * for its checks. */
+ * What a kernel has when it begins follows from .maxnreg, or from .maxntid with .minnctapersm, as ptxas 13.0 does it:
+ * the largest multiple of 8 that lets the CTAs fit, their threads together rounded up to whole warpgroups, and no more
+ * than the kernel's largest setmaxnreg.inc asks for.  Without these ptxas ignores the instruction, and so does this
+ * one, but for its checks. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/core/report.h"

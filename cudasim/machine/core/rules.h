@@ -1,7 +1,7 @@
-/* Rules, of synchronisation but for one: what the manual demands of a kernel and hardware often does not punish.  Each has a name
- * and a level.  What breaks a rule is reported and ends the grid, or is reported and goes on as if nothing were wrong,
- * or goes on silently.  Everything else that is reported (bounds, barriers, illegal instructions) always ends the
- * grid. */
+/* Rules, of synchronisation but for one: what the manual demands of a kernel and hardware often does not punish.  Each
+ * has a name and a level.  What breaks a rule is reported and ends the grid, or is reported and goes on as if nothing
+ * were wrong, or goes on silently.  Everything else that is reported (bounds, barriers, illegal instructions) always
+ * ends the grid. */
 #ifndef CUDASIM_MACHINE_CORE_RULES_H
 #define CUDASIM_MACHINE_CORE_RULES_H
 

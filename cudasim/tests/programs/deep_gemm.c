@@ -92,7 +92,7 @@ static CUtensorMap map(struct test *t, CUdeviceptr at, int type, uint64_t column
     CUtensorMap made = { { 0 } };
     OK(t, cuTensorMapEncodeTiled(&made, type, 2, (void *)(uintptr_t)at, (cuuint64_t[]){ columns, rows }, &pitch,
                                  (cuuint32_t[]){ box_columns, box_rows }, (cuuint32_t[]){ 1, 1 }, 0, swizzle, 3, 0));
-    if (!is.scales_are_floats) made.opaque[1] &= ~(UINT64_C(1) << 21);  /* for Blackwell: ../../README.md, tensor maps */
+    if (!is.scales_are_floats) made.opaque[1] &= ~(UINT64_C(1) << 21);  /* Blackwell; bit 85: docs/design.md */
     return made;
 }
 
@@ -204,8 +204,8 @@ static double round_bf16(double exact)
 struct sum { double exact, bound; };
 
 /* An element of the product, and how far a kernel may be off.  A tensor core adds 32 products and what it has so far
- * aligned to the largest of them, and keeps 13 bits behind its leading one at least (Hopper, fp8).  Kernels whose scales
- * are floats begin anew each 128 of K, and add in fp32, as the rest is. */
+ * aligned to the largest of them, and keeps 13 bits behind its leading one at least (Hopper, fp8).  Kernels whose
+ * scales are floats begin anew each 128 of K, and add in fp32, as the rest is. */
 static struct sum product_at(const struct operand *a, const struct operand *b, uint32_t i, uint32_t j)
 {
     struct sum s = { 0, 0 };

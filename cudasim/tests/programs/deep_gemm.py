@@ -29,8 +29,8 @@ def up_to(value, multiple):
 
 
 class Sm90:
-    """1d2d: scales of B by 128 x 128, D in bf16.  1d1d: by 1 x 128, added to D in fp32.  Tiles whose columns are no half
-    or whole of a block of scales read a second row of them, there or not; nobody uses it then."""
+    """1d2d: scales of B by 128 x 128, D in bf16.  1d1d: by 1 x 128, added to D in fp32.  Tiles whose columns do not
+    divide a block of scales read a second row of them, there or not; nobody uses it then."""
     def __init__(self, name, kind, m, n, k, block_m, block_n, stages=4, cluster=1, multicast="b"):
         self.name, self.kind, self.arch, self.b = name, kind, "sm_90a", "e4m3"
         self.reads_unwritten = 128 % block_n != 0
@@ -54,8 +54,8 @@ class Sm90:
 
 
 class Sm100:
-    """Scales UE8M0 of `granularity` elements of K; D in bf16.  128 scales are taken from shared memory whatever the tile
-    is: those that were not loaded nobody uses, but reads of what nothing has written may not be reported then."""
+    """Scales UE8M0 of `granularity` elements of K; D in bf16.  128 scales are taken from shared memory whatever the
+    tile is; nobody uses those that were not loaded."""
     def __init__(self, name, m, n, k, block_m, block_n, granularity, b="e4m3", stages=4, cluster=1, swapped=False):
         self.reads_unwritten = block_m % 128 != 0 or block_n % 128 != 0
         self.name, self.kind, self.arch, self.b = name, "mx-swapped" if swapped else "mx", "sm_100a", b

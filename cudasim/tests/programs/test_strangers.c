@@ -1,7 +1,7 @@
 /* Kernels that nobody of this project wrote: Triton's and Gluon's block-scaled products for sm_100a and sm_120a, PTX
- * files that lie beside the project (../shared/ptx), not in it.  Each runs in a process of its own, under many schedules
- * with all checks on and every rule at level report, on shapes that are no multiples of the tile where the kernel clips;
- * D's surroundings must stay as they were, and which rules it breaks, at how many lines, is known
+ * files that lie beside the project (../shared/ptx), not in it.  Each runs in a process of its own, under many
+ * schedules with all checks on and every rule at level report, on shapes that are no multiples of the tile where the
+ * kernel clips; D's surroundings must stay as they were, and which rules it breaks, at how many lines, is known
  * (docs/strangers.md).
  *
  *     test_cudasim_strangers [--ptx FOLDER] [--tell] [--schedules N] [the options of test.h]
@@ -73,8 +73,8 @@ static CUfunction function_of(struct test *t, const char *file, const char *entr
 
 /* ---- processes ---- */
 
-/* Runs `body` in a process of its own, and returns what it wrote to stderr; *right: whether no check failed.  The process
- * ends as a program does, so that what was reported is counted. */
+/* Runs `body` in a process of its own, and returns what it wrote to stderr; *right: whether no check failed.  The
+ * process ends as a program does, so that what was reported is counted. */
 static char *errors_of(struct test *t, void (*body)(struct test *t), const char *reports, bool *right)
 {
     int pipes[2], status = 0;
@@ -398,7 +398,10 @@ static void triton_lacks_fences(struct test *t)
 static void triton_mxfp8(struct test *t) { check_kernel(t, TRITON_FILE, run_triton_mxfp8, ""); }
 static void triton_nvfp4(struct test *t) { check_kernel(t, TRITON_NVFP4_FILE, run_triton_nvfp4, ""); }
 static void triton_sm120(struct test *t) { check_kernel(t, TRITON_SM120_FILE, run_triton_sm120, ""); }
-static void gluon_copy_mxfp8_mended(struct test *t) { check_kernel(t, COPY_FILE, run_gluon_copy, "read-proxy-fence 1"); }
+static void gluon_copy_mxfp8_mended(struct test *t)
+{
+    check_kernel(t, COPY_FILE, run_gluon_copy, "read-proxy-fence 1");
+}
 static void gluon_warp_specialized_nvfp4(struct test *t)
 {
     check_kernel(t, PERSISTENT_FILE, run_gluon_warp_specialized, "read-proxy-fence 1");
