@@ -317,10 +317,19 @@ trap warp_return(struct warp *w, uint32_t lanes)
     return TRAP_JUMP;
 }
 
+/* The cluster's barrier waits for threads that are left: those that exit count no more, whether they have arrived or
+ * not. */
+static void leave_cluster_barrier(struct warp *w, uint32_t lanes)
+{
+    struct cluster *c = w->cta->cluster;
+    FOR_LANES(l, lanes & w->cluster_arrived) c->barrier_arrived -= w->cluster_ticket[l] == c->barrier_turn;
+}
+
 trap warp_exit(struct warp *w, uint32_t lanes)
 {
     struct cta *cta = w->cta;
     const struct insn *in = &cta->cluster->grid->code[w->group->pc];
+    leave_cluster_barrier(w, lanes);
     w->live &= ~lanes;
     if (w->live == 0 && wgmma_warp_ends(w, in) == TRAP_FAULT) return TRAP_FAULT;
     w->group->lanes &= ~lanes;

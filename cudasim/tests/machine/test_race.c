@@ -103,6 +103,16 @@ static const struct example examples[] = {
       "@%p1 mbarrier.init.shared.b64 [%r1+8], 1; barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned; "
       "setp.eq.u32 %p2, %r3, 32; @%p2 mbarrier.arrive.shared.b64 %rd1, [%r1+8];",
       64, REPORT_RACE, "the byte at shared address 0x408" },
+    { "the cluster's barrier waits for those who are left, whoever has arrived and exited",
+      "@%p1 st.shared.u32 [%r1], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 32; @%p2 bra W; barrier.cluster.arrive; "
+      "setp.ne.u32 %p3, %r3, 32; @%p3 exit; barrier.cluster.wait; ld.shared.u32 %r9, [%r1]; exit; "
+      "W: @%p1 st.shared.u32 [%r1], 7; barrier.cluster.arrive; barrier.cluster.wait;",
+      96, REPORT_NONE, "" },
+    { "one arrives at the cluster's barrier and does not wait",
+      "@%p1 st.shared.u32 [%r1], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 32; @%p2 bra W; barrier.cluster.arrive; "
+      "setp.ne.u32 %p3, %r3, 32; @%p3 exit; ld.shared.u32 %r9, [%r1]; exit; "
+      "W: @%p1 st.shared.u32 [%r1], 7; barrier.cluster.arrive; barrier.cluster.wait;",
+      96, REPORT_RACE, "the byte at shared address 0x400" },
     { "named barriers order only who takes part",
       "st.shared.u32 [%r5], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 64; st.shared.u32 [%r5], %r3; @%p2 bar.sync 1, 64; "
       "@!%p2 bar.sync 2, 32; setp.ge.u32 %p3, %r3, 64; @%p3 ld.shared.u32 %r9, [%r1+128];",
