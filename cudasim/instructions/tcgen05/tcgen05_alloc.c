@@ -29,11 +29,13 @@ static trap read_count(struct warp *w, const struct insn *in, uint32_t *columns)
     return t;
 }
 
-/* The address is stored by one lane, as a weak generic-proxy write. */
+/* The address is stored by one lane, as a weak generic-proxy write.  ThunderKittens gives .shared::cta a generic address,
+ * of which hardware takes the lower half. */
 static trap store_address(struct warp *w, const struct insn *in, uint32_t value)
 {
     struct access a = { .space = (enum space)in->space, .bytes = 4, .writes = true };
     address_lanes(w, &in->operand[0], 1, a.address);
+    if (a.address[0] > UINT32_MAX) a.space = SPACE_GENERIC;
     if (a.space == SPACE_GENERIC
         && a.address[0] - SHARED_WINDOW - w->cta->shared_base >= UINT64_C(1) << SHARED_RANK_SHIFT)
         return warp_fault(w, in, 0, REPORT_OUT_OF_BOUNDS,

@@ -1,6 +1,6 @@
 // A product by one kernel of ThunderKittens, whose source thunder_kittens.py has put into kernel.cuh up to its host
 // code: an instance of the kernel, and a program on the driver API that launches it on whole numbers, whose product is
-// exact.  KERNEL: 1 mxfp8 (sm_100a), 2 nvfp4 (sm_100a), 3 fp8 with a scale a row (sm_90a).
+// exact.  KERNEL: 1 mxfp8 (sm_100a), 2 nvfp4 (sm_100a), 3 fp8 with a scale a row (sm_90a), 4 bf16 (sm_90a).
 //
 //     thunder_kittens KERNEL.ptx M N K      exit status 0: right; 1: not; 2: a call fails
 #include "kernel.cuh"
@@ -27,13 +27,15 @@ extern "C" __global__ void __launch_bounds__(config::NUM_THREADS, 1) product(con
 {
     nvfp4_gemm::kernel<config>(g);
 }
-#else
+#elif KERNEL == 3
 using globals = matmul_layout::globals;
 void *instance() { return reinterpret_cast<void *>(&prototype::lcf::kernel<matmul_template<8>>); }
+#else
+using globals = matmul_globals;
 #endif
 
 enum { SMS = 2, BLOCK = KERNEL == 1 ? 32 : 16 };
-static constexpr bool FP4 = KERNEL == 2, ROWS = KERNEL == 3;
+static constexpr bool FP4 = KERNEL == 2, ROWS = KERNEL == 3, BF16 = KERNEL == 4, BLOCKS = !ROWS && !BF16;
 
 static uint64_t state = 1;
 static int random_below(int bound)
@@ -61,32 +63,36 @@ static CUdeviceptr buffer(const void *bytes, size_t size)
     return at;
 }
 
-// Numbers from -2 to 2, and powers of two as scales: of blocks along K, or of rows.
+// Numbers from -2 to 2, and powers of two as scales: of blocks along K, of rows, or none.
 struct operand {
     std::vector<double> number;
     CUdeviceptr codes, scales;
 };
 
-static operand make(size_t rows, size_t k)
+// across: columns of K lie behind each other.
+static operand make(size_t rows, size_t k, bool across)
 {
     static const uint8_t e4m3[] = { 0x00, 0x38, 0xb8, 0x40, 0xc0 }, e2m1[] = { 0, 2, 10, 4, 12 };
+    static const uint16_t bf16s[] = { 0, 0x3f80, 0xbf80, 0x4000, 0xc000 };
     static const double values[] = { 0, 1, -1, 2, -2 };
     operand o{ std::vector<double>(rows * k), 0, 0 };
-    std::vector<uint8_t> codes(rows * k / (FP4 ? 2 : 1)), scales(rows * k / BLOCK);
+    std::vector<uint8_t> codes(rows * k * (BF16 ? 2 : 1) / (FP4 ? 2 : 1)), scales(rows * k / BLOCK);
     std::vector<float> row_scales(rows);
     for (size_t r = 0; r < rows; r++) {
         row_scales[r] = ldexpf(1, random_below(3) - 1);
         for (size_t b = 0; b < k / BLOCK; b++) {
             const int exponent = random_below(3) - 1;
             const size_t group = (r / 128 * (k / BLOCK / 4) + b / 4) * 512;
-            if (!ROWS)
+            if (BLOCKS)
                 scales[group + r % 32 * 16 + r / 32 % 4 * 4 + b % 4] =
                     static_cast<uint8_t>(FP4 ? (exponent + 7) << 3 : exponent + 127);
             for (size_t i = r * k + b * BLOCK; i < r * k + (b + 1) * BLOCK; i++) {
                 const int n = random_below(5);
+                const size_t at = across ? i % k * rows + r : i;
                 if (FP4) codes[i / 2] |= static_cast<uint8_t>(e2m1[n] << (i % 2 * 4));
+                else if (BF16) memcpy(&codes[2 * at], &bf16s[n], 2);
                 else codes[i] = e4m3[n];
-                o.number[i] = values[n] * (ROWS ? row_scales[r] : ldexp(1, exponent));
+                o.number[i] = values[n] * (ROWS ? row_scales[r] : BF16 ? 1 : ldexp(1, exponent));
             }
         }
     }
@@ -119,6 +125,11 @@ static void launch(CUfunction f, const operand &a, const operand &b, CUdeviceptr
     const globals::B_sc_global_gl bwg{ reinterpret_cast<float *>(whole), nullptr, nullptr, nullptr, nullptr };
     const globals::D_gl dg{ reinterpret_cast<bf16 *>(d), nullptr, nullptr, m, n };
     globals g{ ag, asg, awg, bg, bsg, bwg, dg };
+#elif KERNEL == 4
+    const globals::tile_gl ag{ reinterpret_cast<bf16 *>(a.codes), nullptr, nullptr, m, k };
+    const globals::tile_gl bg{ reinterpret_cast<bf16 *>(b.codes), nullptr, nullptr, k, n };
+    const globals::tile_gl dg{ reinterpret_cast<bf16 *>(d), nullptr, nullptr, m, n };
+    globals g{ ag, bg, dg, static_cast<int>(k) };
 #else
     const matmul_layout::a_layout ag{ reinterpret_cast<fp8e4m3 *>(a.codes), nullptr, nullptr, m, k };
     const matmul_layout::b_layout bg{ reinterpret_cast<fp8e4m3 *>(b.codes), nullptr, nullptr, n, k };
@@ -127,7 +138,15 @@ static void launch(CUfunction f, const operand &a, const operand &b, CUdeviceptr
     const matmul_layout::scale_b_layout sb{ reinterpret_cast<float *>(b.scales), nullptr, nullptr, nullptr, n };
     globals g{ ag, bg, dg, sa, sb };
 #endif
-#if KERNEL == 3
+    c.gridDimX = SMS;
+    c.gridDimY = c.gridDimZ = c.blockDimY = c.blockDimZ = 1;
+#if KERNEL == 4
+    cluster.value.clusterDim.x = 1;
+    c.gridDimX = static_cast<unsigned>(n / (BLOCK_SIZE * N_BLOCK));
+    c.gridDimY = static_cast<unsigned>(m / (BLOCK_SIZE * M_BLOCK));
+    c.blockDimX = NUM_THREADS;
+    c.sharedMemBytes = 200000;
+#elif KERNEL == 3
     cluster.value.clusterDim.x = 1;
     c.blockDimX = prototype::detail::NUM_THREADS_v<matmul_template<8>>;
     c.sharedMemBytes = MAX_SHARED_MEMORY - 1024;
@@ -136,8 +155,6 @@ static void launch(CUfunction f, const operand &a, const operand &b, CUdeviceptr
     c.blockDimX = config::NUM_THREADS;
     c.sharedMemBytes = static_cast<unsigned>(g.dynamic_shared_memory());
 #endif
-    c.gridDimX = SMS;
-    c.gridDimY = c.gridDimZ = c.blockDimY = c.blockDimZ = 1;
     c.attrs = &cluster;
     c.numAttrs = 1;
     void *parameters[] = { &g };
@@ -191,10 +208,14 @@ int main(int argc, char **argv)
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
     OK(cuModuleLoad(&module, argv[1]));
-    OK(cuModuleGetFunctionCount(&count, module));
-    if (count != 1) return 2;
-    OK(cuModuleEnumerateFunctions(&f, 1, module));
-    const operand a = make(m, k), b = make(n, k);
+    if (!BLOCKS) {                        // the only kernel of its module
+        OK(cuModuleGetFunctionCount(&count, module));
+        if (count != 1) return 2;
+        OK(cuModuleEnumerateFunctions(&f, 1, module));
+    } else {
+        OK(cuModuleGetFunction(&f, module, "product"));
+    }
+    const operand a = make(m, k, false), b = make(n, k, BF16);
     const std::vector<uint8_t> nothing(m * n * 4, 0xee);
     const CUdeviceptr d = buffer(nothing.data(), m * n * (ROWS ? 4 : 2));
     launch(f, a, b, d, m, n, k);

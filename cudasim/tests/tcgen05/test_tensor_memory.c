@@ -152,6 +152,7 @@ static void halves_are_stored_where_they_are_loaded(struct test *t)
 #define LOWER(text) "setp.lt.u32 %p3, %r2, 4; @!%p3 bra L;\n" text "L:\n"
 #define UPPER(text) "setp.lt.u32 %p3, %r2, 4; @%p3 bra U;\n" text "U:\n"
 #define UPPER_AGAIN(text) "@%p3 bra V;\n" text "V:\n"
+#define ALLOC_AT(address) "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 " address ", 64;\n"
 #define ALLOC(n) "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], " #n ";\n"
 #define DEALLOC(n) "bar.warp.sync -1; ld.shared.u32 %r3, [s]; bar.warp.sync -1; " \
     "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, " #n ";\n"
@@ -233,6 +234,11 @@ static const struct example {
       "relinquish_alloc_permit" },
     { "sizes increase", ONE ALLOC(32) ALLOC(64), 32, REPORT_ILLEGAL, "must not increase" },
     { "past 512 columns", ONE ALLOC(512) ALLOC(32), 32, REPORT_DEADLOCK, "tensor memory" },
+    { "where a generic address says", ONE "mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1;\n" ALLOC_AT("[%rd1]")
+      "bar.warp.sync -1; ld.shared.u32 %r3, [s]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;", 32,
+      REPORT_NONE, "" },
+    { "where a generic address of local memory says", ONE ".local .align 4 .b32 l; mov.u64 %rd1, l; "
+      "cvta.local.u64 %rd1, %rd1;\n" ALLOC_AT("[%rd1]"), 32, REPORT_OUT_OF_BOUNDS, "not in the shared memory" },
     { "48 columns", ONE "mov.u32 %r4, 48; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], %r4;", 32,
       REPORT_ILLEGAL, "power of two" },
 };
