@@ -29,8 +29,8 @@ static trap read_count(struct warp *w, const struct insn *in, uint32_t *columns)
     return t;
 }
 
-/* The address is stored by one lane, as a weak generic-proxy write.  ThunderKittens gives .shared::cta a generic address,
- * of which hardware takes the lower half. */
+/* The address is stored by one lane, as a weak generic-proxy write.  ThunderKittens gives .shared::cta a generic
+ * address, of which ptxas takes the lower half. */
 static trap store_address(struct warp *w, const struct insn *in, uint32_t value)
 {
     struct access a = { .space = (enum space)in->space, .bytes = 4, .writes = true };

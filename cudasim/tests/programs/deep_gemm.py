@@ -8,15 +8,13 @@ https://github.com/NVIDIA/cutlass, commit 7107b055.  Others may have other templ
 program `deep_gemm` of a build.
 
 usage: deep_gemm.py DEEPGEMM CUTLASS BUILD [--schedules N] [--only NAME] [--keep FOLDER]"""
-import argparse
-import collections
 import os
-import re
-import subprocess
 import sys
-import tempfile
 
-SMS, BF16, FP8, FP4 = 2, "cutlass::bfloat16_t", "cutlass::float_e4m3_t", "cutlass::detail::float_e2m1_unpacksmem_t"
+import stranger
+
+SMS, BF16 = stranger.SMS, "cutlass::bfloat16_t"
+FP8, FP4 = "cutlass::float_e4m3_t", "cutlass::detail::float_e2m1_unpacksmem_t"
 IDENTITY, K_MAJOR = "epilogue::transform::EpilogueIdentity", "cute::UMMA::Major::K"
 
 
@@ -88,64 +86,23 @@ KERNELS = [
 ]
 
 
-def compile_kernel(kernel, options, folder):
+def compile_and_run(kernel, options, folder):
     source, made = os.path.join(folder, "kernel.cu"), os.path.join(folder, "kernel.ptx")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <deep_gemm/impls/%s>\nusing namespace deep_gemm;\nvoid *instance() { return "
                    "reinterpret_cast<void *>(&%s); }\n" % (kernel.header, kernel.instance))
-    done = subprocess.run(["nvcc", "-ptx", "-lineinfo", "-O3", "-std=c++20", "-arch=" + kernel.arch,
-                           "--expt-relaxed-constexpr", "--expt-extended-lambda", "-w",
-                           "-I" + os.path.join(options.deepgemm, "deep_gemm/include"),
-                           "-I" + os.path.join(options.cutlass, "include"), source, "-o", made],
-                          capture_output=True, text=True)
-    return made if done.returncode == 0 else None, done.stderr
-
-
-def run(kernel, ptx, options):
-    words = [*kernel.shape, *kernel.block, kernel.cluster, kernel.multicast, kernel.threads, kernel.shared,
-             kernel.granularity]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CUDASIM_")}
-    done = subprocess.run([os.path.join(options.build, "tests/deep_gemm"), ptx, kernel.kind, kernel.b,
-                           *[str(word) for word in words]], capture_output=True, text=True,
-                          env=dict(clean, CUDASIM_DEVICE=kernel.arch, CUDASIM_REPORTS="continue", CUDASIM_SMS=str(SMS),
-                                   CUDASIM_SCHEDULES=str(options.schedules),
-                                   CUDASIM_CHECK_UNINITIALISED="0" if kernel.reads_unwritten else "1"))
-    return done.returncode, done.stdout + done.stderr
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("deepgemm")
-    parser.add_argument("cutlass")
-    parser.add_argument("build")
-    parser.add_argument("--schedules", type=int, default=20)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--keep", help="PTX and what the simulator said stay there")
-    options = parser.parse_args()
-    wrong = 0
-    for number, kernel in enumerate(KERNELS):
-        if options.only not in kernel.name:
-            continue
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = scratch if options.keep is None else os.path.join(options.keep, str(number))
-            os.makedirs(folder, exist_ok=True)
-            ptx, said = compile_kernel(kernel, options, folder)
-            status = 3
-            if ptx is not None:
-                status, said = run(kernel, ptx, options)
-            with open(os.path.join(folder, "said.txt"), "w", encoding="utf-8") as file:
-                file.write(said)
-        rules = collections.Counter(re.findall(r"^  rule     (\S+)$", said, re.M))
-        lines = ", ".join("%s at %d lines" % rule for rule in sorted(rules.items())) or "none"
-        verdict = {0: "right", 1: "wrong", 2: "wrong"}.get(status, "does not compile" if status == 3 else "ends")
-        wrong += status != 0
-        print("%s: %s; reports: %s%s" % (kernel.name, verdict, lines, "; reads of what nothing wrote are not looked at"
-                                         if kernel.reads_unwritten else ""), flush=True)
-        if status != 0:
-            print("".join("    %s\n" % line for line in said.splitlines()[-20:]), end="", flush=True)
-    print("deep_gemm: %d right, %d wrong" % (sum(options.only in kernel.name for kernel in KERNELS) - wrong, wrong))
-    return 1 if wrong else 0
+    failed = stranger.nvcc("-ptx", "-arch=" + kernel.arch, "-I" + os.path.join(options.deepgemm, "deep_gemm/include"),
+                           "-I" + os.path.join(options.cutlass, "include"), source, "-o", made)
+    if failed is not None:
+        return 3, "does not compile", failed
+    command = [os.path.join(options.build, "tests/deep_gemm"), made, kernel.kind, kernel.b, *kernel.shape,
+               *kernel.block, kernel.cluster, kernel.multicast, kernel.threads, kernel.shared, kernel.granularity]
+    status, said = stranger.simulate(command, kernel.arch, options,
+                                     CUDASIM_CHECK_UNINITIALISED="0" if kernel.reads_unwritten else "1")
+    verdict = "wrong" if status != 0 else "right, but for reads of what nothing wrote" if kernel.reads_unwritten \
+        else "right"
+    return status, verdict, said
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(stranger.judge(KERNELS, stranger.read_options(__doc__, "deepgemm", "cutlass", "build"), compile_and_run))

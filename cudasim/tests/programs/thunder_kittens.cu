@@ -203,7 +203,8 @@ int main(int argc, char **argv)
     CUfunction f;
     unsigned count = 0;
     if (argc != 5) return 2;
-    const size_t m = strtoul(argv[2], nullptr, 10), n = strtoul(argv[3], nullptr, 10), k = strtoul(argv[4], nullptr, 10);
+    const size_t m = strtoul(argv[2], nullptr, 10), n = strtoul(argv[3], nullptr, 10),
+                 k = strtoul(argv[4], nullptr, 10);
     OK(cuInit(0));
     OK(cuDevicePrimaryCtxRetain(&context, 0));
     OK(cuCtxSetCurrent(context));
