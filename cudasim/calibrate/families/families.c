@@ -14,5 +14,8 @@ calibration_family *const calibration_families[] = {
     calibration_family_matrix,            /* mma, mma.sp, ldmatrix, stmatrix, movmatrix, wmma */
     calibration_family_mbarrier,          /* arrivals and waits */
     calibration_family_ordering,          /* barriers, fences, prefetches, policies, branches */
+    calibration_family_async,             /* cp.async, st.async, red.async */
+    calibration_family_tensormap,         /* tensormap.replace */
+    calibration_family_dependent,         /* griddepcontrol */
     0,
 };

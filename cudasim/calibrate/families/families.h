@@ -10,6 +10,7 @@ calibration_family calibration_family_memory, calibration_family_atomic, calibra
     calibration_family_cluster;
 calibration_family calibration_family_bulk, calibration_family_tensor, calibration_family_wgmma,
     calibration_family_matrix;
+calibration_family calibration_family_async, calibration_family_tensormap, calibration_family_dependent;
 
 struct form;
 /* Whether cudasim's reader takes the case's text. */

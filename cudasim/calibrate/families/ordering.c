@@ -69,6 +69,47 @@ static void add_policy(struct calibration *c, const struct form *f)
     free(t.bytes);
 }
 
+/* A thread for each range: its address, then the size of its first part and the whole size.  The addresses are those of
+ * no memory: none is touched. */
+enum { RANGES = 256 };
+
+static void fill_ranges(const struct calibration_case *c, uint8_t *input)
+{
+    uint64_t state = 9;
+    (void)c;
+    for (uint32_t i = 0; i < RANGES; i++) {
+        uint64_t address = UINT64_C(0x7f3212340000), first = 1 << 16, whole = 1 << 20;
+        const uint32_t bit = i & 31;
+        const uint64_t random = calibration_random(&state);
+        if (i < 48) address ^= UINT64_C(1) << i;
+        else if (i < 80) first = UINT64_C(1) << (i - 48), whole = UINT32_MAX;
+        else if (i < 112) whole = UINT64_C(1) << (i - 80), first = whole < 4096 ? whole : 4096;
+        else if (i < 144) first = whole = (UINT64_C(2) << (i - 112)) - 1;
+        else if (i < 160) first = (uint64_t)(i - 143) << 13, whole = UINT64_C(16) << 13;
+        else {
+            address = UINT64_C(0x7f0000000000) | (random & UINT64_C(0xffffffff80));
+            whole = ((random >> 40) + 1) & UINT32_MAX, first = whole >> (bit & 7);
+        }
+        const uint32_t sizes[] = { (uint32_t)first, (uint32_t)whole };
+        memcpy(input + i * 16, &address, 8), memcpy(input + i * 16 + 8, sizes, 8);
+    }
+}
+
+static void add_range(struct calibration *c, const struct form *f)
+{
+    struct text t;
+    text_open(&t);
+    fprintf(t.out,
+            ".reg .b64 %%l<6>; .reg .b32 %%r<4>; ld.param.u64 %%l0, [in]; ld.param.u64 %%l1, [out]; "
+            "mov.u32 %%r0, %%tid.x; mad.wide.u32 %%l0, %%r0, 16, %%l0; mad.wide.u32 %%l1, %%r0, 8, %%l1; "
+            "ld.global.u64 %%l2, [%%l0]; ld.global.v2.u32 {%%r1, %%r2}, [%%l0+8];\n"
+            "%s %%l3, [%%l2], %%r1, %%r2; st.global.u64 [%%l1], %%l3;\n", f->text);
+    calibration_add(c, &(struct calibration_case){ .name = f->text, .form = f->text, .body = text_close(&t),
+                                                   .block = { RANGES }, .input_bytes = RANGES * 16,
+                                                   .output_bytes = RANGES * 8, .fill = fill_ranges });
+    free(t.bytes);
+}
+
 /* Branches: by a table, out of the program, and whether a thread is active meanwhile (which others are is not
  * defined). */
 static const char branches[] =
@@ -97,6 +138,7 @@ void calibration_family_ordering(struct calibration *c)
             if (plain || barrier || strncmp(p, "prefetch", 8) == 0 || strncmp(p, "applypriority", 13) == 0)
                 calibration_row(c, row, FULL_ROWS, add_form);
             else if (strncmp(p, "createpolicy.fractional", 23) == 0) calibration_row(c, row, FULL_ROWS, add_policy);
+            else if (strncmp(p, "createpolicy.range", 18) == 0) calibration_row(c, row, FULL_ROWS, add_range);
         }
     struct text t;
     text_open(&t);

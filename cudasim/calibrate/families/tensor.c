@@ -4,98 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box.h"
 #include "families.h"
 
-enum { SHARED_BYTES = 8192, TENSOR_BYTES = 65536, THREADS = 128, TYPES = 13 };
-
-/* ---- tensors and boxes ---- */
-
-/* In the order of CUtensorMapDataType. */
-static const struct {
-    const char *name;
-    uint32_t bytes;
-    bool is_float;
-} types[TYPES] = {
-    { "u8", 1, false },     { "u16", 2, false }, { "u32", 4, false },     { "s32", 4, false }, { "u64", 8, false },
-    { "s64", 8, false },    { "f16", 2, true },  { "f32", 4, true },      { "f64", 8, true },  { "bf16", 2, true },
-    { "f32.ftz", 4, true }, { "tf32", 4, true }, { "tf32.ftz", 4, true },
-};
-static const char *const swizzles[] = { "none", "32B", "64B", "128B" };
-
-struct draw {
-    uint64_t state;
-};
-static uint32_t below(struct draw *d, uint32_t bound)
-{
-    return (uint32_t)(calibration_random(&d->state) >> 32) % bound;
-}
-static int32_t between(struct draw *d, int32_t low, int32_t high)
-{
-    return low + (int32_t)below(d, (uint32_t)(high - low + 1));
-}
-
-struct box {
-    struct calibration_map map;
-    int32_t start[5];
-    uint32_t rows, row_bytes, pitch;
-    uint64_t tensor_bytes;
-};
-
-static void draw_box(struct draw *d, struct box *b, uint32_t bytes)
-{
-    struct calibration_map *m = &b->map;
-    const uint32_t span = m->swizzle == 0 ? 96 : 16u << m->swizzle, grain = 16 / bytes;
-    do {
-        m->box[0] = grain * (1 + below(d, span / 16));
-        b->rows = 1;
-        for (uint32_t i = 1; i < m->rank; i++) {
-            m->box[i] = 1 + below(d, m->rank > 3 ? 4 : 9);
-            m->element_stride[i] = below(d, 3) == 0 ? 1 + below(d, 8) : 1;
-            b->rows *= (m->box[i] + m->element_stride[i] - 1) / m->element_stride[i];
-        }
-        m->element_stride[0] = 1;
-        b->row_bytes = m->box[0] * bytes;
-        b->pitch = m->swizzle == 0 ? b->row_bytes : span;
-    } while (b->rows * b->pitch > SHARED_BYTES / 2);
-}
-
-static void draw_tensor(struct draw *d, struct box *b, uint32_t bytes, bool stores)
-{
-    struct calibration_map *m = &b->map;
-    const uint32_t grain = 16 / bytes;
-    m->size[0] = 1 + below(d, 2 * m->box[0]);
-    uint64_t row = m->size[0] * bytes;
-    for (uint32_t i = 1; i < m->rank; i++) {
-        m->size[i] = 1 + below(d, m->rank > 3 ? 5 : 12);
-        m->stride[i - 1] = (row + 15) / 16 * 16 + 16 * below(d, 2);
-        row = m->stride[i - 1] * m->size[i];
-    }
-    b->tensor_bytes = row;
-    const int32_t before = stores ? 0 : (int32_t)(m->box[0] / grain);
-    b->start[0] = between(d, -before, (int32_t)(m->size[0] / grain) + 1) * (int32_t)grain;
-    for (uint32_t i = 1; i < m->rank; i++)
-        b->start[i] = between(d, stores ? 0 : -(int32_t)m->box[i], (int32_t)m->size[i] + 1);
-}
-
-static struct box random_box(struct draw *d, uint32_t type, uint32_t swizzle, uint32_t rank, bool stores)
-{
-    struct box b = { .map = { .data_type = type, .rank = rank, .swizzle = swizzle, .in_output = stores } };
-    do {
-        draw_box(d, &b, types[type].bytes);
-        draw_tensor(d, &b, types[type].bytes, stores);
-    } while (b.tensor_bytes > TENSOR_BYTES);
-    b.map.fill = !stores && types[type].is_float ? below(d, 2) : 0;
-    return b;
-}
+enum { THREADS = 128 };
 
 /* ---- texts ---- */
-
-static void put_coordinates(FILE *out, const struct box *b)
-{
-    fputc('{', out);
-    for (uint32_t i = 0; i < b->map.rank; i++) fprintf(out, "%s%d", i == 0 ? "" : ", ", b->start[i]);
-    fputc('}', out);
-}
 
 /* %r1 shared memory, %r2 mbarrier, %r3 thread, %p1 not the first, %l0 in, %l1 out, %l2 the map; the mbarrier is
  * initialised. */
@@ -108,7 +22,7 @@ static void begin(FILE *out)
             "ld.param.u64 %%l0, [in];\n"
             "ld.param.u64 %%l1, [out]; mov.b64 %%l2, map0; cvta.param.u64 %%l2, %%l2;\n"
             "@%%p1 bra READY; mbarrier.init.shared.b64 [%%r2], 1; fence.mbarrier_init.release.cluster; READY:\n",
-            SHARED_BYTES);
+            BOX_SHARED_BYTES);
 }
 
 /* A loop of all threads over `bytes` bytes, a word each. */
@@ -149,20 +63,22 @@ static void add_load(struct calibration *c, const struct box *b, const char *des
     size_t size;
     FILE *out = text(&body, &size);
     begin(out);
-    put_loop(out, "POISON", SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
+    put_loop(out, "POISON", BOX_SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
     fprintf(out,
             "fence.proxy.async; bar.sync 0; @%%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
             "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes [%%r1+%u], [%%l2, ",
             b->rows * b->row_bytes, b->map.rank, destination, 128 * (number % 9));
-    put_coordinates(out, b);
+    box_put_coordinates(out, b);
     fputs("], [%r2];\n", out);
     put_wait(out);
-    put_loop(out, "DRAIN", SHARED_BYTES, "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
+    put_loop(out, "DRAIN", BOX_SHARED_BYTES,
+             "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
     snprintf(form, sizeof form, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes",
              b->map.rank, destination);
     snprintf(name, sizeof name, "tensor load %ud %s swizzle %s%s to %s, box %u", b->map.rank,
-             types[b->map.data_type].name, swizzles[b->map.swizzle], b->map.fill ? " NaN" : "", destination, number);
-    struct calibration_case one = { .form = form, .input_bytes = TENSOR_BYTES, .output_bytes = SHARED_BYTES };
+             box_types[b->map.data_type].name, box_swizzles[b->map.swizzle], b->map.fill ? " NaN" : "", destination,
+             number);
+    struct calibration_case one = { .form = form, .input_bytes = BOX_TENSOR_BYTES, .output_bytes = BOX_SHARED_BYTES };
     one.map[0] = b->map;
     add(c, &one, out, &body, name);
 }
@@ -194,33 +110,34 @@ static void add_store(struct calibration *c, const struct box *b, const char *op
     size_t size;
     FILE *out = text(&body, &size);
     begin(out);
-    put_loop(out, "OLD", TENSOR_BYTES,
+    put_loop(out, "OLD", BOX_TENSOR_BYTES,
              "add.u64 %l5, %l0, %l4; add.u64 %l6, %l1, %l4; ld.global.u32 %r6, [%l5]; st.global.u32 [%l6], %r6;");
-    fprintf(out, "add.u64 %%l0, %%l0, %d;\n", TENSOR_BYTES);
-    put_loop(out, "NEW", SHARED_BYTES, "add.u64 %l5, %l0, %l4; ld.global.u32 %r6, [%l5]; st.shared.u32 [%r5], %r6;");
+    fprintf(out, "add.u64 %%l0, %%l0, %d;\n", BOX_TENSOR_BYTES);
+    put_loop(out, "NEW", BOX_SHARED_BYTES,
+             "add.u64 %l5, %l0, %l4; ld.global.u32 %r6, [%l5]; st.shared.u32 [%r5], %r6;");
     fprintf(
         out,
         "fence.proxy.async; bar.sync 0; @%%p1 bra "
         "END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l2, ",
         operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
-    put_coordinates(out, b);
+    box_put_coordinates(out, b);
     fprintf(out, "], [%%r1+%u];\ncp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nEND:", 128 * (number % 9));
     snprintf(form, sizeof form, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group",
              operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
     snprintf(name, sizeof name, "tensor %s %ud %s swizzle %s, box %u", operation[0] == '\0' ? "store" : operation + 1,
-             b->map.rank, types[b->map.data_type].name, swizzles[b->map.swizzle], number);
+             b->map.rank, box_types[b->map.data_type].name, box_swizzles[b->map.swizzle], number);
     struct calibration_case one = { .form = form,
-                                    .input_bytes = TENSOR_BYTES + SHARED_BYTES,
-                                    .output_bytes = TENSOR_BYTES,
+                                    .input_bytes = BOX_TENSOR_BYTES + BOX_SHARED_BYTES,
+                                    .output_bytes = BOX_TENSOR_BYTES,
                                     .fill = fill,
-                                    .data = { types[b->map.data_type].bytes, (uint64_t)numbers } };
+                                    .data = { box_types[b->map.data_type].bytes, (uint64_t)numbers } };
     one.map[0] = b->map;
     add(c, &one, out, &body, name);
 }
 
 static bool is_reduced(uint32_t operation, uint32_t type)
 {
-    const char *name = types[type].name;
+    const char *name = box_types[type].name;
     switch (operation) {
     case 0: return type == 2 || type == 3 || type == 4 || type == 6 || type == 7 || type == 9;
     case 1:
@@ -231,19 +148,19 @@ static bool is_reduced(uint32_t operation, uint32_t type)
     }
 }
 
-static void add_reductions(struct calibration *c, struct draw *d)
+static void add_reductions(struct calibration *c, struct box_draw *d)
 {
     static const char *const operations[] = { ".add", ".min", ".max", ".inc", ".dec", ".and", ".or", ".xor" };
     uint32_t number = 0;
     for (uint32_t operation = 0; operation < 8; operation++)
-        for (uint32_t type = 0; type < TYPES; type++) {
+        for (uint32_t type = 0; type < BOX_TYPES; type++) {
             if (!is_reduced(operation, type)) continue;
             const char numbers = operation == 3 || operation == 4 ? 'c'
                                  : type == 6                      ? 'h'
                                  : type == 9                      ? 'b'
                                  : type == 7                      ? 'f'
                                                                   : 'u';
-            const struct box b = random_box(d, type, number % 4, 1 + number % 5, true);
+            const struct box b = box_random(d, type, number % 4, 1 + number % 5, true);
             add_store(c, &b, operations[operation], numbers, number++);
         }
 }
@@ -256,7 +173,7 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
     size_t size;
     FILE *out = text(&body, &size);
     begin(out);
-    put_loop(out, "POISON", SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
+    put_loop(out, "POISON", BOX_SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
     fprintf(
         out,
         "fence.proxy.async; @%%p1 bra ARMED; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; "
@@ -268,8 +185,9 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
         "[%%r2], %%h1;\n",
         ctas * 1024, (1u << ctas) - 1);
     put_wait(out);
-    fprintf(out, "mul.wide.u32 %%l6, %%r8, %d; add.u64 %%l1, %%l1, %%l6;\n", SHARED_BYTES);
-    put_loop(out, "DRAIN", SHARED_BYTES, "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
+    fprintf(out, "mul.wide.u32 %%l6, %%r8, %d; add.u64 %%l1, %%l1, %%l6;\n", BOX_SHARED_BYTES);
+    put_loop(out, "DRAIN", BOX_SHARED_BYTES,
+             "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
     fputs("barrier.cluster.arrive; barrier.cluster.wait;", out);
     snprintf(name, sizeof name, "tensor load multicast to %u CTAs", ctas);
     snprintf(before, sizeof before, ".explicitcluster .reqnctapercluster %u, 1, 1", ctas);
@@ -277,8 +195,8 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
         .form = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
         .before = before,
         .grid = { ctas },
-        .input_bytes = TENSOR_BYTES,
-        .output_bytes = ctas * SHARED_BYTES
+        .input_bytes = BOX_TENSOR_BYTES,
+        .output_bytes = ctas * BOX_SHARED_BYTES
     };
     one.map[0] = (struct calibration_map){ .data_type = 6,
                                            .rank = 2,
@@ -292,21 +210,21 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
 
 void calibration_family_tensor(struct calibration *c)
 {
-    struct draw d = { 20 };
+    struct box_draw d = { 20 };
     uint32_t number = 0;
-    for (uint32_t type = 0; type < TYPES; type++)
+    for (uint32_t type = 0; type < BOX_TYPES; type++)
         for (uint32_t swizzle = 0; swizzle < 4; swizzle++)
             for (uint32_t rank = 1; rank <= 5; rank++)
                 for (uint32_t i = 0; i < 3; i++, number++) {
-                    if (strcmp(types[type].name, "tf32.ftz") == 0) continue;
-                    const struct box b = random_box(&d, type, swizzle, rank, false);
+                    if (strcmp(box_types[type].name, "tf32.ftz") == 0) continue;
+                    const struct box b = box_random(&d, type, swizzle, rank, false);
                     add_load(c, &b, number % 2 == 0 ? "cluster" : "cta", number);
                 }
-    for (uint32_t type = 0; type < TYPES; type++)
+    for (uint32_t type = 0; type < BOX_TYPES; type++)
         for (uint32_t swizzle = 0; swizzle < 4; swizzle++)
             for (uint32_t rank = 1; rank <= 5; rank++, number++) {
                 if (type >= 10) continue;
-                const struct box b = random_box(&d, type, swizzle, rank, true);
+                const struct box b = box_random(&d, type, swizzle, rank, true);
                 add_store(c, &b, "", 'u', number);
             }
     add_reductions(c, &d);

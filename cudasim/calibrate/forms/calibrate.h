@@ -61,6 +61,8 @@ struct calibration_case {
     uint32_t version;                     /* of PTX, times 10; 0: 9.0 */
     uint32_t grid[3], block[3];           /* 0 counts as 1; block[0] 0 as 32 */
     uint32_t dynamic_shared;
+    uint32_t launches;                    /* so many one behind the other, each but the first a programmatic one; 0
+                                             counts as 1 */
     size_t input_bytes, output_bytes;     /* output bytes are 0xa5 before the launch */
     void (*fill)(const struct calibration_case *c, uint8_t *input);   /* NULL: random bytes, the same in every run */
     uint64_t data[2];                     /* the family's own, for fill */
@@ -86,7 +88,7 @@ struct calibration {
 void calibration_add(struct calibration *c, const struct calibration_case *one);
 void calibration_release(struct calibration *c);
 
-/* All families of families.c; only those whose cases' names contain `only`, if it is not NULL. */
+/* All families of families.c; only cases whose names contain one of the texts in `only` (A|B|C), if it is not NULL. */
 void calibration_collect(struct calibration *c, const char *only);
 
 /* The input of the case. */

@@ -30,6 +30,7 @@ void calibration_add(struct calibration *c, const struct calibration_case *one)
         if (kept->block[i] == 0) kept->block[i] = i == 0 ? 32 : 1;
     }
     if (kept->version == 0) kept->version = 90;
+    if (kept->launches == 0) kept->launches = 1;
 }
 
 /* The members are const for the families; what was copied is freed here. */
@@ -59,13 +60,26 @@ static bool known(const struct calibration *c, uint32_t count, const char *name)
     return false;
 }
 
+/* Whether the name contains one of the texts, between which '|' stands. */
+static bool chosen(const char *name, const char *only)
+{
+    while (only != NULL) {
+        const size_t length = strcspn(only, "|");
+        for (const char *at = name; strlen(at) >= length; at++)
+            if (strncmp(at, only, length) == 0) return true;
+        if (only[length] == '\0') return false;
+        only += length + 1;
+    }
+    return true;
+}
+
 void calibration_collect(struct calibration *c, const char *only)
 {
     for (calibration_family *const *family = calibration_families; *family != NULL; family++) (*family)(c);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->count; i++) {
         const char *name = c->cases[i].name;
-        if ((only != NULL && strstr(name, only) == NULL) || known(c, kept, name)) forget(&c->cases[i]);
+        if (!chosen(name, only) || known(c, kept, name)) forget(&c->cases[i]);
         else c->cases[kept++] = c->cases[i];
     }
     c->count = kept;
@@ -114,6 +128,7 @@ uint64_t calibration_identity(const struct calibration_case *c)
     const uint64_t shape[] = { c->grid[0],  c->grid[1],  c->grid[2],          c->block[0],          c->block[1],
                                c->block[2], c->dynamic_shared, c->output_bytes, (uint64_t)c->maps };
     hash = calibration_hash(hash, shape, sizeof shape);
+    if (c->launches > 1) hash = calibration_hash(hash, &c->launches, sizeof c->launches);
     for (int i = 0; i < c->maps; i++) {
         const struct calibration_map *m = &c->map[i];
         const uint64_t kind[] = { m->data_type, m->rank, m->in_output, m->offset, m->interleave, m->swizzle, m->fill };

@@ -27,7 +27,8 @@ const char *gpu_open(struct gpu *g, const char *library)
         { "cuMemcpyDtoH_v2", &g->to_host },           { "cuMemsetD8_v2", &g->fill8 },
         { "cuModuleLoadDataEx", &g->load },           { "cuModuleUnload", &g->unload },
         { "cuModuleGetFunction", &g->get_function },  { "cuFuncSetAttribute", &g->set_attribute },
-        { "cuLaunchKernel", &g->launch },             { "cuGetErrorName", &g->error_name },
+        { "cuLaunchKernel", &g->launch },             { "cuLaunchKernelEx", &g->launch_with },
+        { "cuGetErrorName", &g->error_name },
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         if (!find(h, wanted[i].name, wanted[i].function)) return wanted[i].name;
@@ -104,6 +105,19 @@ static CUresult prepare(struct gpu *g, const struct calibration_case *one)
     return result;
 }
 
+/* Behind the launch before it, whose end it need not await. */
+static CUresult launch_dependent(const struct gpu *g, CUfunction function, const struct calibration_case *one,
+                                 void **parameters)
+{
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    const CUlaunchConfig config = { .gridDimX = one->grid[0], .gridDimY = one->grid[1], .gridDimZ = one->grid[2],
+                                    .blockDimX = one->block[0], .blockDimY = one->block[1],
+                                    .blockDimZ = one->block[2], .sharedMemBytes = one->dynamic_shared,
+                                    .attrs = &attribute, .numAttrs = 1 };
+    return g->launch_with(&config, function, parameters, NULL);
+}
+
 CUresult gpu_run(struct gpu *g, CUmodule module, const struct calibration_case *one, uint32_t number, uint8_t *bytes)
 {
     char name[16];
@@ -122,6 +136,8 @@ CUresult gpu_run(struct gpu *g, CUmodule module, const struct calibration_case *
     if (result == CUDA_SUCCESS)
         result = g->launch(function, one->grid[0], one->grid[1], one->grid[2], one->block[0], one->block[1],
                            one->block[2], one->dynamic_shared, NULL, parameters, NULL);
+    for (uint32_t i = 1; i < one->launches && result == CUDA_SUCCESS; i++)
+        result = launch_dependent(g, function, one, parameters);
     if (result == CUDA_SUCCESS) result = g->synchronize();
     if (result == CUDA_SUCCESS) result = g->to_host(bytes, g->output, one->output_bytes);
     return result;

@@ -17,6 +17,7 @@ struct gpu {
         (*set_attribute)(CUfunction, CUfunction_attribute, int);
     CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
                        void **, void **);
+    CUresult (*launch_with)(const CUlaunchConfig *, CUfunction, void **, void **);
     CUresult (*error_name)(CUresult, const char **);
     CUresult (*encode_tiled)(void *, unsigned, unsigned, void *, const uint64_t *, const uint64_t *, const uint32_t *,
                              const uint32_t *, unsigned, unsigned, unsigned, unsigned);   /* NULL: there is none */

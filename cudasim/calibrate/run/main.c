@@ -12,7 +12,7 @@ static const char usage[] =
     "cudasim-calibrate --compare HARDWARE SIMULATED     compares two such files; --keep FILE: digests for --check\n"
     "cudasim-calibrate --library LIBRARY --check FILE   runs all cases and compares with kept digests\n"
     "cudasim-calibrate --list | --emit FOLDER           names of the cases; a file of PTX for each\n"
-    "  --only TEXT  cases whose names contain it   --jobs N  processes   --seconds N  for one kernel (30)\n";
+    "  --only A|B  cases whose names contain A or B   --jobs N  processes   --seconds N  for one kernel (30)\n";
 
 struct arguments { const char *library, *out, *check, *keep, *only, *emit; bool compare, list; int jobs, seconds; };
 
