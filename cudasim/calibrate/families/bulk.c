@@ -173,6 +173,7 @@ void calibration_family_bulk(struct calibration *c)
 {
     for (uint32_t size = 16; size <= BYTES / 2; size = size < 128 ? size + 16 : size * 3 / 2 / 16 * 16)
         add_copies(c, size);
+    add_copies(c, 0);
     add_exchange(c);
     for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) add_reduction(c, &reductions[i]);
 }

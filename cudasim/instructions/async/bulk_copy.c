@@ -3,6 +3,7 @@
 #include "instructions/table/families.h"
 #include "machine/async/tma.h"
 #include "machine/async/bulk_group.h"
+#include "machine/async/mbarrier.h"
 #include "machine/core/report.h"
 #include "machine/memory/access.h"
 
@@ -33,9 +34,9 @@ static struct bulk operands(struct warp *w, const struct insn *in, uint32_t lane
 
 static trap check_alignment(const struct bulk *b)
 {
-    if (b->size == 0 || b->size % 16 != 0)
-        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL,
-                          "moves %u bytes; the size is a multiple of 16, and not 0", b->size);
+    if (b->size % 16 != 0)
+        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "moves %u bytes; the size is a multiple of 16",
+                          b->size);
     if (b->to % 16 != 0 || b->from % 16 != 0)
         return warp_fault(b->warp, b->in, b->lane, REPORT_MISALIGNED, "%s address 0x%llx, which is no multiple of 16",
                           b->to % 16 != 0 ? "writes to" : "reads from",
@@ -50,6 +51,12 @@ static trap find_barrier(const struct bulk *b, uint32_t operand, const struct ct
     const trap t = tma_find_barrier(b->warp, b->in, b->lane, &b->in->operand[operand], to, barrier);
     barrier->bytes = b->size;
     return t;
+}
+
+/* A copy of no bytes has completed at once. */
+static trap complete_nothing(const struct bulk *b, const struct tma_barrier *barrier)
+{
+    return mbarrier_complete_tx(b->warp, b->in, b->lane, barrier->cta, barrier->offset, 0, NULL);
 }
 
 /* Rows of up to PIECE bytes, one behind the other, all of one length: a load fills its rows. */
@@ -93,8 +100,10 @@ static trap load(const struct bulk *b)
     trap t = check_alignment(b);
     if (t == TRAP_NONE)
         t = tma_shared(b->warp, b->in, b->lane, b->to, b->size, b->in->space == SPACE_SHARED_CLUSTER, &to, &offset);
-    if (t == TRAP_NONE) t = tma_global(b->warp, b->in, b->lane, b->from, b->size, 0, false, &host);
+    if (t == TRAP_NONE && b->size != 0)
+        t = tma_global(b->warp, b->in, b->lane, b->from, b->size, 0, false, &host);
     if (t == TRAP_NONE) t = find_barrier(b, 3, to, &barrier);
+    if (t == TRAP_NONE && b->size == 0) return complete_nothing(b, &barrier);
     if (t != TRAP_NONE) return t;
     struct tma_plan plan;
     if (!make_rows(b, offset, b->from, host, &plan)) return no_memory(b);
@@ -126,6 +135,7 @@ static trap exchange(const struct bulk *b)
     if (t == TRAP_NONE) t = tma_shared(b->warp, b->in, b->lane, b->to, b->size, true, &to, &to_offset);
     if (t == TRAP_NONE) t = tma_shared(b->warp, b->in, b->lane, b->from, b->size, false, &from, &from_offset);
     if (t == TRAP_NONE) t = find_barrier(b, 3, to, &barrier);
+    if (t == TRAP_NONE && b->size == 0) return complete_nothing(b, &barrier);
     if (t != TRAP_NONE) return t;
     if (to == from && b->in->detail == BULK_COPY)
         return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL,
@@ -162,7 +172,8 @@ static trap store(const struct bulk *b)
     uint8_t *host;
     trap t = check_alignment(b);
     if (t == TRAP_NONE) t = tma_shared(b->warp, b->in, b->lane, b->from, b->size, false, &from, &offset);
-    if (t == TRAP_NONE) t = tma_global(b->warp, b->in, b->lane, b->to, b->size, 0, true, &host);
+    if (t != TRAP_NONE || b->size == 0) return t;
+    t = tma_global(b->warp, b->in, b->lane, b->to, b->size, 0, true, &host);
     if (t != TRAP_NONE) return t;
     struct tma_plan plan;
     if (!make_rows(b, offset, b->to, host, &plan)) return no_memory(b);

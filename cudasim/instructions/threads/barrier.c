@@ -4,6 +4,7 @@
 #include "machine/check/checks.h"
 #include "machine/core/report.h"
 #include "machine/core/wait.h"
+#include "machine/run/warp.h"
 
 enum { BARRIERS = 16 };
 enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
@@ -150,29 +151,43 @@ static const char *prepare_red(struct module *module, struct insn *in)
 
 /* ---- bar.warp.sync: lanes arrive from wherever they stand ---- */
 
+/* Of lanes that stand here with several masks those of the first one's go on; the others follow. */
+static trap arrive_with_mask(struct warp *w, const struct insn *in, uint32_t *lanes, const uint64_t *row)
+{
+    const uint32_t mask = (uint32_t)row[__builtin_ctz(*lanes)];
+    uint32_t same = 0;
+    FOR_LANES(l, *lanes) same |= (uint32_t)((uint32_t)row[l] == mask) << l;
+    if (same != *lanes) warp_leave_behind(w, *lanes & ~same);
+    *lanes = same;
+    if ((same & ~mask) != 0)
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(same & ~mask), REPORT_DIVERGENCE,
+                          "executes bar.warp.sync with a mask (0x%08x) that lacks its own lane", mask);
+    FOR_LANES(l, same) w->barrier_mask[l] = mask;
+    w->group->stage = 1;
+    return TRAP_NONE;
+}
+
 static trap op_bar_warp_sync(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    struct group *g = w->group;
-    uint32_t mask;
-    const trap t = same_value(w, in, lanes, 0, &mask);
-    if (t != TRAP_NONE) return t;
-    if ((lanes & ~mask) != 0)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes & ~mask), REPORT_DIVERGENCE,
-                          "executes bar.warp.sync with a mask (0x%08x) that lacks its own lane", mask);
-    if (g->stage == 0) {
-        w->barrier_mask |= lanes;
-        g->stage = 1;
-        g->ticket = w->barrier_turn;
-        checks_release(w, lanes, sync_object(SYNC_WARP, w->cta, w->index << 1 | (w->barrier_turn & 1)));
+    const uint64_t *row = source(w, in, 0);
+    const uint32_t mask = (uint32_t)row[__builtin_ctz(lanes)];
+    const uint64_t object = sync_object(SYNC_WARP, w->cta, (uint64_t)w->index << 32 | mask);
+    if (w->group->stage == 0) {
+        const trap t = arrive_with_mask(w, in, &lanes, row);
+        if (t != TRAP_NONE) return t;
+        checks_release(w, lanes, object);
         cluster_event(w->cta->cluster);
     }
-    if (w->barrier_turn == g->ticket && (mask & w->live & ~w->barrier_mask) == 0) {
-        w->barrier_mask &= ~mask;
-        w->barrier_turn++;
+    uint32_t arrived = 0;
+    for (uint32_t l = 0; l < LANES; l++) arrived |= (uint32_t)(w->barrier_mask[l] == mask) << l;
+    if ((lanes & ~w->barrier_passed) != 0 && (mask & w->live & ~arrived) == 0) {
+        checks_acquire(w, arrived & w->live, object);
+        w->barrier_passed |= arrived;
+        FOR_LANES(l, arrived) w->barrier_mask[l] = 0;
         cluster_event(w->cta->cluster);
     }
-    if (w->barrier_turn == g->ticket) return warp_wait(w, WAIT_WARP_BARRIER, mask, w->barrier_mask);
-    checks_acquire(w, lanes, sync_object(SYNC_WARP, w->cta, w->index << 1 | (g->ticket & 1)));
+    if ((lanes & ~w->barrier_passed) != 0) return warp_wait(w, WAIT_WARP_BARRIER, mask, arrived);
+    w->barrier_passed &= ~lanes;
     return TRAP_NONE;
 }
 

@@ -4,33 +4,60 @@
 #include "instructions/table/lanes.h"
 #include "machine/core/report.h"
 #include "machine/core/wait.h"
+#include "machine/run/warp.h"
 
-/* Waits for the lanes of the mask; TRAP_NONE when they are here.  The mask is operand i. */
-static trap gather(struct warp *w, const struct insn *in, uint32_t lanes, int i, uint32_t *mask)
+/* What the lanes of one mask do together. */
+typedef trap exchange(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask);
+
+/* No other lane can come to this one: the masks do not agree. */
+static trap disagree(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *row)
+{
+    FOR_LANES(l, lanes)
+        FOR_LANES(k, (uint32_t)row[l] & w->live)
+            if (row[k] != row[l])
+                return warp_fault(w, in, l, REPORT_DIVERGENCE,
+                                  "has the member mask 0x%08x in this lane and 0x%08x in lane %u, which is one of it",
+                                  (uint32_t)row[l], (uint32_t)row[k], k);
+    return TRAP_NONE;
+}
+
+/* The mask is operand i.  Lanes that stand here with several masks (halves of a warp, each with its own) exchange with
+ * those of theirs alone; a mask of which lanes are missing, or have another mask so far, waits for them. */
+static trap by_mask(struct warp *w, const struct insn *in, uint32_t lanes, int i, exchange *run)
 {
     const uint64_t *row = source(w, in, i);
-    const uint32_t first = (uint32_t)__builtin_ctz(lanes);
-    *mask = (uint32_t)row[first];
+    uint32_t waiting = 0, first_mask = (uint32_t)row[__builtin_ctz(lanes)], masks[LANES] = { 0 };
     FOR_LANES(l, lanes) {
-        if ((uint32_t)row[l] != *mask)
-            return warp_fault(w, in, l, REPORT_DIVERGENCE,
-                              "has the member mask 0x%08x in this lane and 0x%08x in lane %u", (uint32_t)row[l], *mask,
-                              first);
-        if ((*mask >> l & 1) == 0)
-            return warp_fault(w, in, l, REPORT_DIVERGENCE, "has a member mask (0x%08x) that lacks its own lane", *mask);
+        masks[l] = (uint32_t)row[l];          /* the result may lie in the mask's register */
+        if ((masks[l] >> l & 1) == 0)
+            return warp_fault(w, in, l, REPORT_DIVERGENCE, "has a member mask (0x%08x) that lacks its own lane",
+                              masks[l]);
     }
-    if ((*mask & w->live & ~lanes) != 0) return warp_wait(w, WAIT_CONVERGENCE, *mask, lanes);
+    for (uint32_t left = lanes; left != 0;) {
+        const uint32_t mask = masks[__builtin_ctz(left)];
+        uint32_t same = 0;
+        FOR_LANES(l, left) same |= (uint32_t)(masks[l] == mask) << l;
+        left &= ~same;
+        if ((mask & w->live & ~same) != 0) {
+            waiting |= same;
+            continue;
+        }
+        const trap t = run(w, in, same, mask);
+        if (t != TRAP_NONE) return t;
+    }
+    if (waiting == lanes) {
+        const trap t = lanes == w->live ? disagree(w, in, lanes, row) : TRAP_NONE;
+        return t != TRAP_NONE ? t : warp_wait(w, WAIT_CONVERGENCE, first_mask, lanes);
+    }
+    if (waiting != 0) warp_leave_behind(w, waiting);
     return TRAP_NONE;
 }
 
 /* shfl.sync.mode d|p, a, b, c, mask   d = a of the lane that mode, b and the segment and clamp in c give; p: that lane
  * is in the segment */
 enum { SHFL_UP = 1, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
-static trap op_shfl(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap shfl(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
 {
-    uint32_t mask;
-    const trap t = gather(w, in, lanes, 5, &mask);
-    if (t != TRAP_NONE) return t;
     const uint64_t *a = source(w, in, 2), *b = source(w, in, 3), *c = source(w, in, 4);
     const uint32_t mode = in->choice[0];
     uint64_t value[LANES];
@@ -62,47 +89,57 @@ static trap op_shfl(struct warp *w, const struct insn *in, uint32_t lanes)
     }
     return TRAP_NONE;
 }
+static trap op_shfl(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return by_mask(w, in, lanes, 5, shfl);
+}
 
 /* vote.sync.all/any/uni d, p, mask; vote.sync.ballot d, p, mask */
 enum { VOTE_ALL = 1, VOTE_ANY, VOTE_UNI };
-static trap op_vote(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap vote(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
 {
-    uint32_t mask;
-    const trap t = gather(w, in, lanes, 2, &mask);
-    if (t != TRAP_NONE) return t;
+    (void)mask;
     const uint32_t yes = predicate_lanes(w, &in->operand[1], lanes), mode = in->choice[0];
     uint64_t *d = destination(w, in, 0);
     FOR_LANES(l, lanes) d[l] = mode == VOTE_ALL ? yes == lanes : mode == VOTE_ANY ? yes != 0 : yes == lanes || yes == 0;
     return TRAP_NONE;
 }
-static trap op_ballot(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap op_vote(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    uint32_t mask;
-    const trap t = gather(w, in, lanes, 2, &mask);
-    if (t != TRAP_NONE) return t;
+    return by_mask(w, in, lanes, 2, vote);
+}
+static trap ballot(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
+{
+    (void)mask;
     const uint32_t yes = predicate_lanes(w, &in->operand[1], lanes);
     uint64_t *d = destination(w, in, 0);
     FOR_LANES(l, lanes) d[l] = yes;
     return TRAP_NONE;
 }
+static trap op_ballot(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return by_mask(w, in, lanes, 2, ballot);
+}
 
 /* match.any.sync d, a, mask   lanes with the same a; match.all.sync d|p: the mask if all have it, else 0 */
-static trap op_match_any(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap match_any(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
 {
-    uint32_t mask, same[LANES] = { 0 };
-    const trap t = gather(w, in, lanes, 2, &mask);
-    if (t != TRAP_NONE) return t;
+    (void)mask;
+    uint32_t same[LANES] = { 0 };
     const uint64_t *a = source(w, in, 1);
     FOR_LANES(l, lanes) FOR_LANES(k, lanes) same[l] |= (uint32_t)(((a[l] ^ a[k]) & in->mask) == 0) << k;
     uint64_t *d = destination(w, in, 0);
     FOR_LANES(l, lanes) d[l] = same[l];
     return TRAP_NONE;
 }
-static trap op_match_all(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap op_match_any(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    uint32_t mask, same = 0;
-    const trap t = gather(w, in, lanes, 3, &mask);
-    if (t != TRAP_NONE) return t;
+    return by_mask(w, in, lanes, 2, match_any);
+}
+static trap match_all(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
+{
+    (void)mask;
+    uint32_t same = 0;
     const uint64_t *a = source(w, in, 2);
     const uint32_t first = (uint32_t)__builtin_ctz(lanes);
     FOR_LANES(l, lanes) same |= (uint32_t)(((a[l] ^ a[first]) & in->mask) == 0) << l;
@@ -113,14 +150,16 @@ static trap op_match_all(struct warp *w, const struct insn *in, uint32_t lanes)
     }
     return TRAP_NONE;
 }
+static trap op_match_all(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return by_mask(w, in, lanes, 3, match_all);
+}
 
 /* redux.sync.op d, a, mask   op over the lanes of the mask */
 enum { REDUX_ADD = 1, REDUX_MIN, REDUX_MAX, REDUX_AND, REDUX_OR, REDUX_XOR };
-static trap op_redux(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap redux(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
 {
-    uint32_t mask;
-    const trap t = gather(w, in, lanes, 2, &mask);
-    if (t != TRAP_NONE) return t;
+    (void)mask;
     const uint64_t *a = source(w, in, 1);
     const bool is_signed = in->type[0] == T_S32;
     const int mode = (int)in->detail;
@@ -137,6 +176,10 @@ static trap op_redux(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     FOR_LANES(l, lanes) d[l] = r & UINT32_MAX;
     return TRAP_NONE;
+}
+static trap op_redux(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return by_mask(w, in, lanes, 2, redux);
 }
 static const char *prepare_redux(struct module *module, struct insn *in)
 {
@@ -156,11 +199,9 @@ static trap op_activemask(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 /* elect.sync d|p, mask   p is true in one lane of the mask, always the same: the lowest; d is its number */
-static trap op_elect(struct warp *w, const struct insn *in, uint32_t lanes)
+static trap elect(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t mask)
 {
-    uint32_t mask;
-    const trap t = gather(w, in, lanes, 2, &mask);
-    if (t != TRAP_NONE) return t;
+    (void)mask;
     const uint32_t leader = (uint32_t)__builtin_ctz(lanes);
     uint64_t *d = destination(w, in, 0), *p = destination(w, in, 1);
     FOR_LANES(l, lanes) {
@@ -168,6 +209,10 @@ static trap op_elect(struct warp *w, const struct insn *in, uint32_t lanes)
         p[l] = l == leader;
     }
     return TRAP_NONE;
+}
+static trap op_elect(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return by_mask(w, in, lanes, 2, elect);
 }
 
 static const struct row rows[] = {

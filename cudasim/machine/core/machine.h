@@ -186,8 +186,8 @@ struct warp {
     struct call_frame (*calls)[LANES];    /* [depth][lane] */
     uint32_t call_capacity;
     const struct allocation *recent;      /* the last allocation that was found */
-    uint32_t barrier_mask;                /* bar.warp.sync: lanes that have arrived */
-    uint64_t barrier_turn;
+    uint32_t barrier_mask[LANES];         /* bar.warp.sync: the mask that a lane has arrived with; 0: none */
+    uint32_t barrier_passed;              /* lanes whose mask is complete, and that have not gone on yet */
     uint32_t cluster_arrived;             /* barrier.cluster: lanes that have arrived and not waited, and at which
                                              phase */
     uint64_t cluster_ticket[LANES];

@@ -366,7 +366,7 @@ static trap demand(struct warp *w, const struct insn *in, uint32_t lanes)
 
 static void block(struct warp *w, uint32_t lanes)
 {
-    if (lanes != w->group->lanes) split(w, w->group->lanes & ~lanes)->pc++;
+    if ((w->group->lanes & ~lanes) != 0) split(w, w->group->lanes & ~lanes)->pc++;
     w->group->blocked = true;
     w->group->blocked_at = w->cta->cluster->events;
 }

@@ -26,7 +26,7 @@ static void copies_there_and_back(struct test *t)
         "[%r1], [%rd60], %r20, [%r2];\n" WAIT("WAIT1") "setp.ne.u32 %p1, %r3, 0; @%p1 bra END; " STORE
                                                        "[%rd61], [%r1], %r20;\n" COMMIT
                                                        "cp.async.bulk.wait_group 0; END:";
-    for (uint32_t bytes = 16; bytes <= 4096; bytes = bytes < 256 ? bytes + 48 : bytes * 2) {
+    for (uint32_t bytes = 0; bytes <= 4096; bytes = bytes == 0 ? 16 : bytes < 256 ? bytes + 48 : bytes * 2) {
         struct sim sim;
         char whole[4096];
         snprintf(whole, sizeof whole, "mov.u32 %%r20, %u;\n%s", bytes, text);
@@ -342,7 +342,12 @@ static const struct misuse misuses[] = {
     { LOADS("", "[%r1+8], [%rd62], 256, [%r2];"), "no multiple of 16", REPORT_MISALIGNED, 1, 32 },
     { LOADS("", "[%r1], [%rd62+8], 256, [%r2];"), "no multiple of 16", REPORT_MISALIGNED, 1, 32 },
     { LOADS("", "[%r1], [%rd62], 252, [%r2];"), "moves 252 bytes", REPORT_ILLEGAL, 1, 32 },
-    { LOADS("", "[%r1], [%rd62], 0, [%r2];"), "moves 0 bytes", REPORT_ILLEGAL, 1, 32 },
+    /* no bytes: nothing arrives, from and to the last address too */
+    { LOADS("", "[%r1], [%rd62], 0, [%r2];"), "wait for mbarrier", REPORT_DEADLOCK, 1, 32 },
+    { LOADS("", "[%r1], [%rd62], 256, [%r2]; " LOAD "[%r1+4096], [%rd62+65536], 0, [%r2];"), NULL, 0, 1, 32 },
+    { LOADS("", "[%r1], [%rd62], 0, [%r1];"), "no mbarrier.init", REPORT_BARRIER, 1, 32 },
+    { LOADS("", "[%r1], [%rd62+8], 0, [%r2];"), "no multiple of 16", REPORT_MISALIGNED, 1, 32 },
+    { STORES("[%rd63+65536], [%r1], 0;") "END:", NULL, 0, 1, 32 },
     { LOADS("", "[%r1], [%rd62], 256, [%r2+4];"), "no multiple of 8", REPORT_MISALIGNED, 1, 32 },
     { LOADS("", "[%r1], [%rd62], 256, [%r1];"), "no mbarrier.init", REPORT_BARRIER, 1, 32 },
     { LOADS("", "[%r1+3968], [%rd62], 256, [%r2];"), "moves 256 bytes at shared address", REPORT_OUT_OF_BOUNDS, 1, 32 },
