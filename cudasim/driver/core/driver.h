@@ -99,8 +99,9 @@ struct driver {
 extern struct driver driver;
 
 /* Every exported function begins with one of these and ends with leave(result). */
-CUresult driver_enter(void);              /* initialised? takes the lock */
+CUresult driver_enter(void);              /* initialised? takes the lock; kernels that are held run */
 CUresult driver_enter_context(struct CUctx_st **context);   /* and has a current context without a fault */
+CUresult driver_enter_launch(struct CUctx_st **context);    /* the same; kernels that are held stay so */
 CUresult driver_leave(CUresult result);
 /* Calls a function of the program, which may take long but may call nothing of the driver: the lock is free
  * meanwhile. */
@@ -128,6 +129,9 @@ struct watch *driver_watch(void);
 void driver_mutate(struct module *module);
 /* watch.c: behind a launch; says once that threads came to that instruction. */
 void driver_tell_mutation(void);
+
+/* launch.c: runs the kernels that are held. */
+void kernels_land(void);
 
 /* stream.c: the stream of a handle, which may be another context's (NULL, 1: the legacy default stream of `context`; 2:
  * the thread's own there); NULL: no such stream. */

@@ -109,6 +109,7 @@ static bool read_environment(struct machine_options *options)
         number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads)
         && number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed)
         && number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit)
+        && yes_or_no("CUDASIM_OVERLAP", &options->overlap)
         && yes_or_no("CUDASIM_CHECK_RACES", &options->check_races)
         && yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised)
         && number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules)
@@ -139,10 +140,11 @@ static bool read_rules(uint8_t level[RULE_COUNT])
     return false;
 }
 
-/* When the program ends: how much was reported and went on. */
+/* When the program ends: kernels that nobody has waited for, and how much was reported and went on. */
 __attribute__((destructor)) static void tell_rules(void)
 {
     static char line[1024];
+    kernels_land();
     if (rule_book_line(&driver.rule_book, line, sizeof line))
         driver_say("cudasim: reported and went on: %s\n", line);
 }
@@ -226,16 +228,16 @@ void driver_call_host(CUhostFn *function, void *user)
     pthread_mutex_lock(&driver.lock);
 }
 
-CUresult driver_enter(void)
+static CUresult enter(bool lands)
 {
     pthread_mutex_lock(&driver.lock);
     if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
+    if (lands) kernels_land();
     return driver.initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-CUresult driver_enter_context(struct CUctx_st **context)
+static CUresult find_context(CUresult result, struct CUctx_st **context)
 {
-    const CUresult result = driver_enter();
     *context = NULL;
     if (result != CUDA_SUCCESS) return result;
     struct CUctx_st *current = current_get();
@@ -244,6 +246,10 @@ CUresult driver_enter_context(struct CUctx_st **context)
     *context = current;
     return current->fault;
 }
+
+CUresult driver_enter(void) { return enter(true); }
+CUresult driver_enter_context(struct CUctx_st **context) { return find_context(enter(true), context); }
+CUresult driver_enter_launch(struct CUctx_st **context) { return find_context(enter(false), context); }
 
 CUresult driver_leave(CUresult result)
 {

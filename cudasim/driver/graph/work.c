@@ -89,7 +89,8 @@ CUresult work_submit(struct CUctx_st *context, CUstream handle, struct work *wor
         result = work_check(context, work);
         if (result == CUDA_SUCCESS) return capture_add(stream, work);
     } else if (result == CUDA_SUCCESS) {
-        result = work_run(context, work, &stream->flight);
+        result = work->type == CU_GRAPH_NODE_TYPE_KERNEL ? kernel_submit(context, stream, &work->kernel)
+                                                         : work_run(context, work, &stream->flight);
     }
     work_free(work);
     return result;

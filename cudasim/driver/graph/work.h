@@ -54,6 +54,9 @@ CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, c
 bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, CUlaunchAttributeValue *value);
 CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k);
 CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight);
+/* As work_run, in a stream; a kernel that has griddepcontrol.launch_dependents in its module may be held until the next
+ * call, of which one that launches programmatically runs beside it. */
+CUresult kernel_submit(struct CUctx_st *context, struct CUstream_st *stream, struct kernel_work *k);
 /* copy.c, fill.c */
 CUresult copy_check(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);
 CUresult copy_run(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);

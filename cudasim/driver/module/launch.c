@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "driver/graph/work.h"
-#include "machine/check/dependent.h"
+#include "machine/run/launch.h"
 #include "machine/run/schedules.h"
 
 CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
@@ -134,9 +134,9 @@ CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
     return cluster != CUDA_SUCCESS ? cluster : check_cooperative(function, k);
 }
 
-CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight)
+static struct launch launch_of(const struct CUfunc_st *function, const struct kernel_work *k,
+                               const struct grids_in_flight *flight)
 {
-    const struct CUfunc_st *function = function_find(context, k->function);
     struct launch l = { .image = &function->module->image, .function = function->function,
                         .explicit_cluster = k->explicit_cluster,
                         .dynamic_shared = k->shared_bytes, .parameters = k->parameters, .cooperative = k->cooperative,
@@ -144,17 +144,76 @@ CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struc
     memcpy(l.grid, k->grid, sizeof l.grid);
     memcpy(l.block, k->block, sizeof l.block);
     memcpy(l.cluster, k->cluster, sizeof l.cluster);
+    return l;
+}
+
+static CUresult run_all(struct CUctx_st *context, const struct launch *launches, uint32_t count,
+                        struct grids_in_flight *flight)
+{
     struct report *report = calloc(1, sizeof *report);
     if (report == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    const bool good = machine_run(&context->machine, &l, report);
+    const bool good = machine_run_all(&context->machine, launches, count, report);
     driver_tell_mutation();
     if (!good) {
         driver_say("%s", report->text);
         context->fault = driver_fault_code(report->code);
     }
     free(report);
-    grids_in_flight_add(flight, &context->machine, &l);
+    *flight = context->machine.in_flight;
     return CUDA_SUCCESS;
+}
+
+CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight)
+{
+    const struct launch l = launch_of(function_find(context, k->function), k, flight);
+    return run_all(context, &l, 1, flight);
+}
+
+/* ---- kernels that the next one may run beside ---- */
+
+/* A stream's last kernels.  They run when another call of the driver comes, since only a launch behind them may begin
+ * before they have ended. */
+static struct {
+    struct CUctx_st *context;
+    struct CUstream_st *stream;
+    struct launch launch[MOST_TOGETHER];
+    uint8_t *parameters[MOST_TOGETHER];
+    uint32_t count;
+} held;
+
+void kernels_land(void)
+{
+    if (held.count == 0) return;
+    if (run_all(held.context, held.launch, held.count, &held.stream->flight) != CUDA_SUCCESS)
+        held.context->fault = CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < held.count; i++) free(held.parameters[i]);
+    held.count = 0;
+}
+
+static CUresult hold(struct CUstream_st *stream, const struct CUfunc_st *function, struct kernel_work *k)
+{
+    uint8_t *parameters = malloc(k->parameter_bytes + 1);
+    if (parameters == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(parameters, k->parameters, k->parameter_bytes);
+    held.context = stream->context, held.stream = stream;
+    held.parameters[held.count] = parameters;
+    held.launch[held.count] = launch_of(function, k, &stream->flight);
+    held.launch[held.count++].parameters = parameters;
+    return CUDA_SUCCESS;
+}
+
+CUresult kernel_submit(struct CUctx_st *context, struct CUstream_st *stream, struct kernel_work *k)
+{
+    if (held.count != 0 && (!k->programmatic || held.stream != stream)) kernels_land();
+    if (context->fault != CUDA_SUCCESS) return context->fault;
+    const CUresult checked = kernel_check(context, k);
+    if (checked != CUDA_SUCCESS) return checked;
+    const struct CUfunc_st *function = function_find(context, k->function);
+    const bool lets_others_begin = function->module->image.module->launches_dependents && driver.options.overlap;
+    if (held.count == 0 && !lets_others_begin) return kernel_run(context, k, &stream->flight);
+    const CUresult result = hold(stream, function, k);
+    if (!lets_others_begin || held.count == MOST_TOGETHER) kernels_land();
+    return result;
 }
 
 /* ---- from calls to work ---- */
@@ -305,7 +364,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 {
     struct CUctx_st *context;
     struct work work;
-    CUresult result = driver_enter_context(&context);
+    CUresult result = driver_enter_launch(&context);
     if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL)))
         result = CUDA_ERROR_INVALID_VALUE;
     const struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, config->hStream) : NULL;

@@ -2,12 +2,12 @@
  *
  * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest
  * byte, one more where the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of
- * the whole.  A grid begins when the one before it in its stream has ended, which is one of the orders that
- * programmatic dependent launch allows: griddepcontrol.wait never waits, but what it orders is watched
- * (dependent.h). */
+ * the whole.  griddepcontrol.wait waits where the grid in front still runs (run/launch.h); what it orders is watched in
+ * any case (check/dependent.h). */
 #include "instructions/table/families.h"
 #include "instructions/arithmetic/real.h"
 #include "machine/check/dependent.h"
+#include "machine/core/wait.h"
 
 #include <math.h>
 
@@ -66,11 +66,28 @@ static const char *check_128(struct module *module, struct insn *in)
     return in->operand[1].value == 128 ? NULL : "the size is 128";
 }
 
+/* griddepcontrol.wait   until the grid in front has ended */
 static trap op_wait(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    const struct cluster *c = w->cta->cluster;
     (void)in;
+    if (c->grid->before != NULL && !c->before_ended) return warp_wait(w, WAIT_GRID, 0, 0);
     dependent_wait(w, lanes);
     return TRAP_NONE;
+}
+
+/* griddepcontrol.launch_dependents   the next grid may begin when each CTA has executed it or ended.  Where one follows,
+ * others have their turn now. */
+static trap op_launch_dependents(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    struct cluster *c = w->cta->cluster;
+    (void)in, (void)lanes;
+    if (w->cta->launched) return TRAP_NONE;
+    w->cta->launched = true;
+    atomic_fetch_add(&c->grid->launched, 1);
+    if (!c->grid->followed) return TRAP_NONE;
+    c->yields = true;
+    return warp_wait(w, WAIT_GRID, 0, 0);
 }
 
 static const char *prepare_wait(struct module *module, struct insn *in)
@@ -99,7 +116,7 @@ static const struct row rows[] = {
     { "createpolicy.cvt.L2.b64", NULL, "d:b64 s:b64", 74, "sm_80+", 0, op_cvt_policy, NULL, "9.7.9.18 createpolicy" },
     { "applypriority{.global}.L2::evict_normal", NULL, "a i", 74, "sm_80+", 0, op_nothing, check_128,
       "9.7.9.16 applypriority" },
-    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_nothing, prepare_launch,
+    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_launch_dependents, prepare_launch,
       "9.7.13.13 griddepcontrol" },
     { "griddepcontrol.wait", NULL, "", 78, "sm_90+", 0, op_wait, prepare_wait, "9.7.13.13 griddepcontrol" },
 };

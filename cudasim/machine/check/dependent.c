@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of a grid << 4 | which of the four bytes. */
+/* grid.run << 4 | which of the four bytes. */
 enum { MARK_BYTES = 4, MARK_SHIFT = 4 };
 
 /* ---- what memory remembers ---- */
@@ -54,15 +54,18 @@ static uint32_t mask_of(uint64_t at, uint64_t begin, uint64_t end)
 
 /* ---- which grids are in flight ---- */
 
-void grids_in_flight_add(struct grids_in_flight *flight, const struct machine *machine, const struct launch *launch)
+struct grids_in_flight grids_in_flight_behind(const struct grid *grid)
 {
-    if (launch->beside == NULL) flight->count = 0;
-    else if (machine->waited) flight->count--;
-    if (flight->count == MOST_IN_FLIGHT)
-        memmove(&flight->grid[0], &flight->grid[1], --flight->count * sizeof flight->grid[0]);
-    struct grid_in_flight *g = &flight->grid[flight->count++];
-    *g = (struct grid_in_flight){ .id = (uint32_t)machine->grids, .early = launch->image->module->launches_dependents };
-    snprintf(g->kernel, sizeof g->kernel, "%s", launch->function->name);
+    struct grids_in_flight flight = { .count = 0 };
+    if (grid->before != NULL) flight = grids_in_flight_behind(grid->before);
+    else if (grid->launch->beside != NULL) flight = *grid->launch->beside;
+    if (flight.count != 0 && atomic_load(&grid->waited)) flight.count--;
+    if (flight.count == MOST_IN_FLIGHT)
+        memmove(&flight.grid[0], &flight.grid[1], --flight.count * sizeof flight.grid[0]);
+    struct grid_in_flight *g = &flight.grid[flight.count++];
+    *g = (struct grid_in_flight){ .run = grid->run, .early = grid->module->launches_dependents };
+    snprintf(g->kernel, sizeof g->kernel, "%s", grid->function->name);
+    return flight;
 }
 
 /* The one of the first `count` that left the mark, if any. */
@@ -70,7 +73,7 @@ static const struct grid_in_flight *find(const struct grid_in_flight *grid, uint
                                          uint32_t mask)
 {
     for (uint32_t i = 0; (mark & mask) != 0 && i < count; i++)
-        if (grid[i].id == mark >> MARK_SHIFT) return &grid[i];
+        if (grid[i].run == mark >> MARK_SHIFT) return &grid[i];
     return NULL;
 }
 
@@ -94,15 +97,45 @@ static trap report(struct warp *w, const struct insn *in, uint32_t lane, const s
                       g->kernel);
 }
 
+/* Reads are over when the next grid begins, unless it begins early; and those of a grid that has itself begun early
+ * are known to the one in front. */
+static bool keeps_reads(const struct grid *grid) { return grid->module->launches_dependents || grid->before != NULL; }
+
+/* This grid still runs where one behind it has been: that one's thread has not waited. */
+static trap report_early(struct warp *w, const struct insn *in, uint32_t lane, uint32_t run, uint64_t address,
+                         bool writes, bool written)
+{
+    const struct grid *grid = w->cta->cluster->grid, *behind = grid + (run - grid->run);
+    return warp_breaks(w, in, lane, RULE_DEPENDENT_GRID,
+                      "%s the byte at global address 0x%llx, which was %s by kernel %s, launched behind this one and "
+                      "begun before it has ended: no griddepcontrol.wait of that kernel's thread, or of one that it is "
+                      "ordered behind, orders the two (PTX ISA, 9.7.13.13 griddepcontrol)",
+                      writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read",
+                      behind->function->name);
+}
+
+/* The mark of a grid behind this one. */
+static bool is_early(const struct grid *grid, uint32_t mark, uint32_t mask)
+{
+    return grid->followed && (mark & mask) != 0 && mark >> MARK_SHIFT > grid->run;
+}
+
 /* The bytes [begin, end) of an allocation; unordered: how many of the grids in flight are not ordered before this. */
 static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin,
                   uint64_t end, bool writes, uint32_t unordered)
 {
     const struct grid *grid = w->cta->cluster->grid;
-    _Atomic uint32_t *own = writes ? a->writer : grid->module->launches_dependents ? a->reader : NULL;
+    _Atomic uint32_t *own = writes ? a->writer : keeps_reads(grid) ? a->reader : NULL;
     for (uint64_t at = begin & ~(uint64_t)(MARK_BYTES - 1); at < end; at += MARK_BYTES) {
         const uint32_t mask = mask_of(at, begin, end);
         const uint64_t place = at / MARK_BYTES;
+        if (grid->followed) {
+            const uint32_t writer = mark_at(a->writer, place), reader = writes ? mark_at(a->reader, place) : 0;
+            if (is_early(grid, writer, mask))
+                return report_early(w, in, lane, writer >> MARK_SHIFT, a->base + at, writes, true);
+            if (is_early(grid, reader, mask))
+                return report_early(w, in, lane, reader >> MARK_SHIFT, a->base + at, writes, false);
+        }
         if (unordered != 0) {
             const struct grid_in_flight *flight = grid->launch->beside->grid;
             const struct grid_in_flight *g = find(flight, unordered, mark_at(a->writer, place), mask);
@@ -110,16 +143,27 @@ static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const st
             g = writes ? find(flight, unordered, mark_at(a->reader, place), mask) : NULL;
             if (g != NULL && g->early) return report(w, in, lane, g, a->base + at, writes, false);
         }
-        if (own != NULL) remember(&own[place], (uint32_t)grid->id, mask);
+        if (own != NULL) remember(&own[place], grid->run, mask);
     }
     return TRAP_NONE;
 }
 
+/* Whoever has waited is behind the grid directly in front, and behind those that that one, which has ended, has waited
+ * for. */
 static uint32_t unordered_grids(const struct warp *w, const knowledge *known)
 {
     const struct cluster_clocks *c = w->cta->cluster->clocks;
-    const struct grids_in_flight *flight = w->cta->cluster->grid->launch->beside;
-    return flight == NULL || c->exhausted ? 0 : flight->count - (known[grids_actor(c)] != 0);
+    const struct grid *grid = w->cta->cluster->grid;
+    const struct grids_in_flight *flight = grid->launch->beside;
+    if (flight == NULL || c->exhausted || flight->count == 0) return 0;
+    if (known[grids_actor(c)] == 0) return flight->count;
+    uint32_t count = flight->count - 1;
+    for (const struct grid *g = grid->before; g != NULL && count != 0 && atomic_load(&g->waited); g = g->before) {
+        const struct grids_in_flight *its = g->launch->beside;
+        if (its == NULL || its->count == 0 || its->grid[its->count - 1].run != flight->grid[count - 1].run) break;
+        count--;
+    }
+    return count;
 }
 
 trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const knowledge *known, uint64_t address,
@@ -128,7 +172,7 @@ trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const
     const struct grid *grid = w->cta->cluster->grid;
     if (!grid->machine->dependent_grids || bytes == 0) return TRAP_NONE;
     const uint32_t unordered = unordered_grids(w, known);
-    if (unordered == 0 && !writes && !grid->module->launches_dependents) return TRAP_NONE;
+    if (unordered == 0 && !writes && !grid->followed && !keeps_reads(grid)) return TRAP_NONE;
     const struct allocation *a = w->recent;
     if (a == NULL || address - a->base >= a->bytes) a = space_find(&grid->machine->memory, address);
     if (a == NULL || a->writer == NULL) return TRAP_NONE;

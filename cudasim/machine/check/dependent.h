@@ -15,9 +15,9 @@
 /* Makes room for what is remembered, where any module asks for it; no memory: nothing is remembered. */
 void dependent_prepare(struct machine *machine);
 
-/* The grid that has run is in flight when the next one of its stream begins, and so are those that it has not waited
- * for.  The last of them is the one directly in front. */
-void grids_in_flight_add(struct grids_in_flight *flight, const struct machine *machine, const struct launch *launch);
+/* A grid that has begun is in flight when the next one of its stream begins, and so are those that it has not waited
+ * for by then.  The last of them is the one directly in front. */
+struct grids_in_flight grids_in_flight_behind(const struct grid *grid);
 
 /* griddepcontrol.wait */
 void dependent_wait(struct warp *w, uint32_t lanes);

@@ -226,6 +226,7 @@ struct cta {
     struct cta_barrier barrier[16];
     struct mbarrier_table *mbarriers;     /* mbarrier.h; NULL until the first mbarrier.init */
     struct sm *sm;                        /* NULL until the first tcgen05 instruction */
+    bool launched;                        /* a thread has executed griddepcontrol.launch_dependents */
     bool cancel_failed;                   /* a thread has observed that a clusterlaunchcontrol.try_cancel failed */
 };
 
@@ -253,6 +254,8 @@ struct cluster {
     bool idle;                            /* counted in grid.idle */
     struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */
     struct sm_set *sms;                   /* where it is resident */
+    bool yields;                          /* other clusters have their turn, which may be of the next grid */
+    bool before_ended;                    /* it knows that the grid in front has */
     bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come
                                              since it
                                              looked */
@@ -263,19 +266,29 @@ struct trace;
 struct profile;
 struct watch { struct trace *trace; struct profile *profile; };
 
+/* Grids before this one in its stream that may not have ended when it begins (dependent.h). */
+enum { MOST_IN_FLIGHT = 4 };
+struct grid_in_flight {
+    uint32_t run;
+    bool early;                           /* the next grid may begin while it reads */
+    char kernel[64];
+};
+struct grids_in_flight { struct grid_in_flight grid[MOST_IN_FLIGHT]; uint32_t count; };
+
 struct machine {
     const struct device_limits *device;
     struct machine_options options;
     struct global_memory memory;
     uint64_t grids;                       /* launched so far */
+    uint32_t runs;                        /* of grids, those that repeat a launch included */
     bool dependent_grids, early_grids;    /* some module has griddepcontrol; its .launch_dependents */
-    bool waited;                          /* the last grid has executed griddepcontrol.wait */
     atomic_flag wide_lock;                /* of 16-byte atomics */
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
     void *print_user;
     struct rule_book *rule_book;          /* of what is reported and goes on; NULL: it is not kept */
     struct watch *watch;                  /* trace and profile (watch.h); NULL: none */
     uint64_t steps;                       /* of the longest cluster of the last launch, under any of its schedules */
+    struct grids_in_flight in_flight;     /* of the last launch and those before it: what the next may run beside */
 };
 
 /* A module on a machine: where its variables lie. */
@@ -283,15 +296,6 @@ struct image {
     const struct module *module;
     uint64_t *address;                    /* by variable index; 0 for shared ones */
 };
-
-/* Grids before this one in its stream that may not have ended when it begins (dependent.h). */
-enum { MOST_IN_FLIGHT = 4 };
-struct grid_in_flight {
-    uint32_t id;
-    bool early;                           /* the next grid may begin while it reads */
-    char kernel[64];
-};
-struct grids_in_flight { struct grid_in_flight grid[MOST_IN_FLIGHT]; uint32_t count; };
 
 struct launch {
     const struct image *image;
@@ -310,7 +314,8 @@ struct grid {
     const struct module *module;
     const struct function *function;
     const struct insn *code;
-    uint64_t id;
+    uint64_t id;                          /* part of its random numbers */
+    uint32_t run;                         /* what memory remembers of it (dependent.h) */
     uint64_t *symbol;                     /* addresses by variable index; shared ones: offsets in the CTA */
     uint32_t shared_bytes;                /* of a CTA: reserved + static + dynamic */
     uint32_t threads_per_cta;
@@ -318,6 +323,11 @@ struct grid {
     uint64_t clusters;
     _Atomic uint64_t next_cluster;
     _Atomic uint64_t ended, idle;         /* clusters */
+    struct grid *before;                  /* that may still run: griddepcontrol.wait waits for it; NULL: none */
+    struct grids_in_flight *beside;       /* where its launch's is made up when it begins */
+    bool followed;                        /* by a grid that may begin before this one has ended */
+    _Atomic bool begun;
+    _Atomic uint64_t launched;            /* CTAs that have executed griddepcontrol.launch_dependents, or ended */
     _Atomic bool stop;
     _Atomic bool reported;
     _Atomic bool waited;                  /* some thread has executed griddepcontrol.wait */
@@ -347,6 +357,7 @@ struct access {
 
 /* instructions/threads/special.c */
 uint64_t special_value(const struct warp *w, uint32_t lane, enum special special);
+static inline bool grid_has_ended(const struct grid *g) { return atomic_load(&g->ended) == g->clusters; }
 /* Something happened that may end a wait. */
 static inline void cluster_event(struct cluster *c) { c->events++; }
 

@@ -34,6 +34,7 @@ struct machine_options {
     uint64_t step_limit;                  /* of a cluster; 0: none */
     uint64_t grid_step_limit;             /* of a grid's clusters together, CLUSTER_STEPS added for each; 0: none */
     bool check_uninitialised, check_races;
+    bool overlap;                         /* a programmatic launch begins before the grid in front has ended */
     uint8_t rule[RULE_COUNT];             /* enum rule_level; all off where races are not watched */
     enum tensor_fences tensor_fences;
     enum read_fences read_fences;

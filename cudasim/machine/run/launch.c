@@ -16,6 +16,7 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ struct machine_options machine_default_options(void)
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct machine_options options = {
         .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true,
-        .check_races = true
+        .check_races = true, .overlap = true
     };
     rules_default(options.rule);
     return options;
@@ -144,11 +145,17 @@ static void cluster_place(const struct grid *grid, uint64_t index, uint32_t id[3
     id[2] = (uint32_t)(index / ((uint64_t)extent[0] * extent[1]));
 }
 
+static uint32_t ctas_of_cluster(const struct grid *grid)
+{
+    return grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
+}
+
 bool grid_cancel_cluster(struct grid *grid, uint32_t id[3])
 {
     const uint64_t index = atomic_fetch_add(&grid->next_cluster, 1);
     if (index >= grid->clusters) return false;
     cluster_place(grid, index, id);
+    atomic_fetch_add(&grid->launched, ctas_of_cluster(grid));
     atomic_fetch_add(&grid->ended, 1);
     return true;
 }
@@ -160,7 +167,7 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
     c->grid = grid;
     c->index = (uint32_t)index;
     cluster_place(grid, index, c->id);
-    c->ctas = c->live_ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
+    c->ctas = c->live_ctas = ctas_of_cluster(grid);
     c->random =
         grid->machine->options.seed * UINT64_C(0x2545f4914f6cdd1d) + index * UINT64_C(0x9e3779b97f4a7c15) + grid->id;
     c->next_due = UINT64_MAX;
@@ -178,75 +185,79 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
 
 /* ---- host threads ---- */
 
-struct worker {
+/* A host thread's part of a grid. */
+struct share {
     struct grid *grid;
     struct cluster **resident;
-    uint32_t resident_limit;
+    uint32_t resident_count, resident_limit;
     struct sm_set *set;
     uint32_t sets;
     uint64_t random;
+};
+
+/* A host thread, with its share of each of the grids. */
+struct worker {
+    struct share *share;
+    uint32_t grids;
     bool no_memory;
 };
 
-static uint64_t worker_random(struct worker *worker)
+static uint64_t share_random(struct share *share)
 {
-    worker->random = (worker->random + worker->grid->machine->options.seed) * UINT64_C(0x5851f42d4c957f2d) +
-                     UINT64_C(0x14057b7ef767814f);
-    return worker->random >> 33;
+    share->random = (share->random + share->grid->machine->options.seed) * UINT64_C(0x5851f42d4c957f2d) +
+                    UINT64_C(0x14057b7ef767814f);
+    return share->random >> 33;
 }
 
 /* How many clusters may be resident now.  Those that have not started can be cancelled by others: under the schedule
  * `earliest` as few as possible, under `latest` all but the first, at random anything. */
-static uint32_t residency(struct worker *worker)
+static uint32_t residency(struct share *share)
 {
-    const struct grid *grid = worker->grid;
-    if (!grid->module->cancels_clusters || grid->launch->cooperative) return worker->resident_limit;
+    const struct grid *grid = share->grid;
+    if (!grid->module->cancels_clusters || grid->launch->cooperative) return share->resident_limit;
     switch (grid->machine->options.schedule) {
-    case SCHEDULE_EARLIEST: return worker->resident_limit;
+    case SCHEDULE_EARLIEST: return share->resident_limit;
     case SCHEDULE_LATEST: return 1;
     default: break;
     }
-    const uint64_t how = worker_random(worker) % 4;
-    return how == 0   ? worker->resident_limit
+    const uint64_t how = share_random(share) % 4;
+    return how == 0   ? share->resident_limit
            : how == 1 ? 1
-                      : 1 + (uint32_t)(worker_random(worker) % worker->resident_limit);
+                      : 1 + (uint32_t)(share_random(share) % share->resident_limit);
 }
 
 /* The hardware spreads CTAs over its SMs; which of them meet on one is nobody's promise. */
-static bool is_packed(struct worker *worker)
+static bool is_packed(struct share *share)
 {
-    switch (worker->grid->machine->options.schedule) {
+    switch (share->grid->machine->options.schedule) {
     case SCHEDULE_EARLIEST: return false;
     case SCHEDULE_LATEST: return true;
-    default: return worker_random(worker) % 2 == 0;
+    default: return share_random(share) % 2 == 0;
     }
 }
 
-static uint32_t take_clusters(struct worker *worker, struct cluster **resident, uint32_t count)
+/* The host has no memory for a cluster: false. */
+static bool take_clusters(struct share *share)
 {
-    struct grid *grid = worker->grid;
-    const uint32_t limit = residency(worker);
-    while (count < limit && !atomic_load(&grid->stop)) {
+    struct grid *grid = share->grid;
+    const uint32_t limit = residency(share);
+    while (share->resident_count < limit && !atomic_load(&grid->stop)) {
         const uint64_t index = atomic_fetch_add(&grid->next_cluster, 1);
         if (index >= grid->clusters) break;
-        resident[count] = open_cluster(grid, index);
-        if (resident[count] == NULL) {
-            worker->no_memory = true;
-            atomic_store(&grid->stop, true);
-            break;
-        }
-        sms_place(worker->set, worker->sets, resident[count], is_packed(worker));
-        count++;
+        struct cluster *c = open_cluster(grid, index);
+        if (c == NULL) return false;
+        share->resident[share->resident_count++] = c;
+        sms_place(share->set, share->sets, c, is_packed(share));
     }
-    return count;
+    return true;
 }
 
 /* How long a cluster runs before the next one's turn. */
-static uint64_t slice(struct worker *worker)
+static uint64_t slice(struct share *share)
 {
-    const struct machine_options *options = &worker->grid->machine->options;
+    const struct machine_options *options = &share->grid->machine->options;
     if (options->schedule != SCHEDULE_RANDOM) return SLICE_STEPS;
-    return 1 + worker_random(worker) % SLICE_STEPS;
+    return 1 + share_random(share) % SLICE_STEPS;
 }
 
 static void count_steps(struct cluster *c)
@@ -257,33 +268,86 @@ static void count_steps(struct cluster *c)
     while (c->now > most && !atomic_compare_exchange_weak(&c->grid->steps, &most, c->now)) { }
 }
 
-static uint32_t close_ranks(struct cluster **resident, uint32_t count)
+static void close_ranks(struct share *share)
 {
     uint32_t left = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (resident[i] != NULL) resident[left++] = resident[i];
-    return left;
+    for (uint32_t i = 0; i < share->resident_count; i++)
+        if (share->resident[i] != NULL) share->resident[left++] = share->resident[i];
+    share->resident_count = left;
 }
 
 /* Runs the clusters that are resident in turns, so that one may wait for what another writes to global memory. */
+static void run_resident(struct share *share)
+{
+    struct grid *grid = share->grid;
+    const bool latest = grid->machine->options.schedule == SCHEDULE_LATEST;
+    for (uint32_t i = share->resident_count; i-- > 0;) {
+        struct cluster **c = &share->resident[latest ? i : share->resident_count - 1 - i];
+        if (!cluster_run(*c, slice(share))) continue;
+        count_steps(*c);
+        close_cluster(*c);
+        atomic_fetch_add(&grid->ended, 1);
+        *c = NULL;
+    }
+    close_ranks(share);
+}
+
+/* Whether a grid has begun or, all CTAs in front having let it, begins now.  The schedule `latest` lets those end. */
+static bool has_begun(struct grid *grid)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (atomic_load(&grid->begun)) return true;
+    const struct grid *b = grid->before;
+    const bool latest = grid->machine->options.schedule == SCHEDULE_LATEST;
+    if (!atomic_load(&b->begun)) return false;
+    if (!grid_has_ended(b) && (latest || atomic_load(&b->launched) < b->clusters * ctas_of_cluster(b))) return false;
+    pthread_mutex_lock(&lock);
+    if (!atomic_load(&grid->begun)) *grid->beside = grids_in_flight_behind(b);
+    atomic_store(&grid->begun, true);
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+static void stop_all(const struct worker *worker)
+{
+    bool stopped = worker->no_memory;
+    for (uint32_t i = 0; i < worker->grids; i++) stopped = stopped || atomic_load(&worker->share[i].grid->stop);
+    for (uint32_t i = 0; stopped && i < worker->grids; i++) atomic_store(&worker->share[i].grid->stop, true);
+}
+
+/* False: no cluster is left. */
+static bool take_all(struct worker *worker, uint32_t *resident)
+{
+    bool left = false;
+    *resident = 0;
+    for (uint32_t i = 0; i < worker->grids; i++) {
+        struct share *share = &worker->share[i];
+        if (!has_begun(share->grid)) left = left || !atomic_load(&share->grid->stop);
+        else if (!take_clusters(share)) worker->no_memory = true;
+        *resident += share->resident_count;
+    }
+    return left || *resident != 0;
+}
+
+/* The newest grid's clusters first: always under `earliest`, half of the time at random. */
+static bool newest_first(struct worker *worker)
+{
+    const enum schedule schedule = worker->share[0].grid->machine->options.schedule;
+    if (worker->grids == 1 || schedule != SCHEDULE_RANDOM) return schedule == SCHEDULE_EARLIEST;
+    return share_random(&worker->share[worker->grids - 1]) % 2 == 0;
+}
+
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    struct cluster **resident = worker->resident;
-    const bool latest = worker->grid->machine->options.schedule == SCHEDULE_LATEST;
+    uint32_t resident;
     fesetenv(FE_DFL_ENV);
-    uint32_t count = take_clusters(worker, resident, 0);
-    while (count != 0) {
-        for (uint32_t i = count; i-- > 0;) {
-            const uint32_t at = latest ? i : count - 1 - i;
-            if (!cluster_run(resident[at], slice(worker))) continue;
-            count_steps(resident[at]);
-            close_cluster(resident[at]);
-            atomic_fetch_add(&worker->grid->ended, 1);
-            resident[at] = NULL;
-        }
-        count = close_ranks(resident, count);
-        count = take_clusters(worker, resident, count);
+    while (take_all(worker, &resident)) {
+        const bool newest = newest_first(worker);
+        for (uint32_t i = 0; i < worker->grids; i++)
+            run_resident(&worker->share[newest ? worker->grids - 1 - i : i]);
+        stop_all(worker);
+        if (resident == 0) sched_yield(); /* clusters of other host threads have not let the next grid begin */
     }
     return NULL;
 }
@@ -300,11 +364,6 @@ static uint32_t ctas_per_sm(const struct grid *grid)
     return per_sm == 0 ? 1 : per_sm;
 }
 
-static uint32_t ctas_of_cluster(const struct grid *grid)
-{
-    return grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
-}
-
 /* How many clusters the SMs hold together, shared among the host threads. */
 static uint32_t resident_clusters(const struct grid *grid, uint32_t workers)
 {
@@ -315,32 +374,48 @@ static uint32_t resident_clusters(const struct grid *grid, uint32_t workers)
     return clusters > MAX_RESIDENT ? MAX_RESIDENT : clusters;
 }
 
-static bool run_clusters(struct grid *grid)
+static bool share_open(struct share *share, struct grid *grid, uint32_t workers)
+{
+    const uint32_t limit = resident_clusters(grid, workers), per_sm = ctas_per_sm(grid);
+    *share = (struct share){ .grid = grid, .resident_limit = limit, .sets = (limit + per_sm - 1) / per_sm };
+    share->resident = calloc(limit, sizeof(struct cluster *));
+    share->set = calloc(share->sets, sizeof *share->set);
+    return share->resident != NULL && share->set != NULL
+           && sms_open(share->set, share->sets, ctas_of_cluster(grid), per_sm);
+}
+
+static void share_close(struct share *share)
+{
+    if (share->set != NULL) sms_close(share->set, share->sets);
+    free(share->set), free(share->resident);
+}
+
+static bool run_clusters(struct grid *grid, uint32_t grids)
 {
     enum { MOST = 64 };
     pthread_t threads[MOST];
     struct worker workers[MOST];
+    uint64_t clusters = 0;
+    for (uint32_t i = 0; i < grids; i++) clusters += grid[i].clusters;
     uint32_t count = grid->machine->options.threads, started = 0;
     if (count > MOST) count = MOST;
-    if (count > grid->clusters) count = (uint32_t)grid->clusters;
+    if (count > clusters) count = (uint32_t)clusters;
     if (watch_in_order(grid)) count = 1;
     if (count == 0) count = 1;
-    const uint32_t limit = resident_clusters(grid, count);
-    const uint32_t per_sm = ctas_per_sm(grid), sets = (limit + per_sm - 1) / per_sm;
-    struct cluster **resident = calloc((size_t)count * limit, sizeof *resident);
-    struct sm_set *set = calloc((size_t)count * sets, sizeof *set);
-    bool ok = resident != NULL && set != NULL && sms_open(set, count * sets, ctas_of_cluster(grid), per_sm);
-    for (uint32_t i = 0; i < count; i++)
-        workers[i] = (struct worker){ .grid = grid, .resident = resident + (size_t)i * limit, .resident_limit = limit,
-                                      .set = set + (size_t)i * sets, .sets = sets };
+    struct share *share = calloc((size_t)count * grids, sizeof *share);
+    bool ok = share != NULL;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        workers[i] = (struct worker){ .share = share + (size_t)i * grids, .grids = grids };
+        for (uint32_t g = 0; ok && g < grids; g++) ok = share_open(&workers[i].share[g], &grid[g], count);
+    }
     for (; ok && started < count; started++)
         if (pthread_create(&threads[started], NULL, work, &workers[started]) != 0) break;
     for (uint32_t i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
         ok = ok && !workers[i].no_memory;
     }
-    if (set != NULL) sms_close(set, count * sets);
-    free(set), free(resident);
+    for (uint32_t i = 0; share != NULL && i < count * grids; i++) share_close(&share[i]);
+    free(share);
     return ok && started != 0;
 }
 
@@ -373,43 +448,91 @@ static struct report no_memory(const struct launch *launch)
                             .text = "cudasim: no host memory for the grid\n" };
 }
 
-bool grid_run(struct machine *machine, const struct launch *launch, struct report *report)
+static bool grid_open(struct grid *grid, struct machine *machine, const struct launch *launch)
 {
     const struct module *module = launch->image->module;
-    struct grid *grid = calloc(1, sizeof *grid);
-    uint64_t *symbol = calloc(module->variable_count + 1, sizeof *symbol);
-    bool ok = grid != NULL && symbol != NULL;
-    if (ok) {
-        memcpy(symbol, launch->image->address, module->variable_count * sizeof *symbol);
-        *grid = (struct grid){ .machine = machine,
-                                .launch = launch,
-                                .module = module,
-                                .function = launch->function,
-                                .code = module->code,
-                                .id = ++machine->grids,
-                                .symbol = symbol,
-                                .watch = machine->watch,
-                                .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2],
-                                .clusters = 1 };
-        for (int i = 0; i < 3; i++) {
-            grid->cluster_extent[i] = launch->cluster[i] == 0 ? 1 : launch->cluster[i];
-            grid->clusters_extent[i] = launch->grid[i] / grid->cluster_extent[i];
-            grid->clusters *= grid->clusters_extent[i];
-        }
-        machine->dependent_grids |= launch->beside != NULL;
-        dependent_prepare(machine);
-        place_shared(grid);
-        ok = watch_open(grid) && run_clusters(grid);
-        watch_close(grid);
-        machine->steps = atomic_load(&grid->steps);
-        machine->waited = atomic_load(&grid->waited);
-        if (!ok && !grid->reported) grid->report = no_memory(launch);
-        ok = ok && !grid->reported;
-        if (!ok && report != NULL) *report = grid->report;
-    } else if (report != NULL) {
-        *report = no_memory(launch);
+    *grid = (struct grid){ .machine = machine,
+                           .launch = launch,
+                           .module = module,
+                           .function = launch->function,
+                           .code = module->code,
+                           .id = ++machine->grids,
+                           .run = ++machine->runs,
+                           .symbol = calloc(module->variable_count + 1, sizeof *grid->symbol),
+                           .watch = machine->watch,
+                           .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2],
+                           .clusters = 1 };
+    if (grid->symbol == NULL) return false;
+    memcpy(grid->symbol, launch->image->address, module->variable_count * sizeof *grid->symbol);
+    for (int i = 0; i < 3; i++) {
+        grid->cluster_extent[i] = launch->cluster[i] == 0 ? 1 : launch->cluster[i];
+        grid->clusters_extent[i] = launch->grid[i] / grid->cluster_extent[i];
+        grid->clusters *= grid->clusters_extent[i];
     }
-    free(symbol);
-    free(grid);
+    machine->dependent_grids |= launch->beside != NULL;
+    place_shared(grid);
+    return true;
+}
+
+/* The grids of launches that run beside each other; what all but the first begin beside is known when they do. */
+struct together {
+    struct grid grid[MOST_TOGETHER];
+    struct launch launch[MOST_TOGETHER];
+    struct grids_in_flight beside[MOST_TOGETHER];
+};
+
+static bool open_all(struct together *t, struct machine *machine, const struct launch *launches, uint32_t count)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < count; i++) {
+        t->launch[i] = launches[i];
+        if (i > 0) t->launch[i].beside = &t->beside[i];
+        ok = grid_open(&t->grid[i], machine, &t->launch[i]) && ok;
+        t->grid[i].beside = &t->beside[i];
+        t->grid[i].before = i == 0 ? NULL : &t->grid[i - 1];
+        t->grid[i].followed = i + 1 < count;
+    }
+    atomic_store(&t->grid[0].begun, true);
+    return ok;
+}
+
+static bool run_together(struct together *t, struct machine *machine, const struct launch *launches, uint32_t count,
+                         struct report *report)
+{
+    bool ok = open_all(t, machine, launches, count), reported = false;
+    if (ok) {
+        dependent_prepare(machine);
+        ok = watch_open(t->grid) && run_clusters(t->grid, count);
+        watch_close(t->grid);
+    }
+    for (uint32_t i = 0; i < count && !reported; i++) {
+        reported = atomic_load(&t->grid[i].reported);
+        if (reported && report != NULL) *report = t->grid[i].report;
+    }
+    if (!ok && !reported && report != NULL) *report = no_memory(launches);
+    machine->steps = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t steps = atomic_load(&t->grid[i].steps);
+        if (steps > machine->steps) machine->steps = steps;
+    }
+    machine->in_flight = grids_in_flight_behind(&t->grid[count - 1]);
+    for (uint32_t i = 0; i < count; i++) free(t->grid[i].symbol);
+    return ok && !reported;
+}
+
+bool grids_run(struct machine *machine, const struct launch *launches, uint32_t count, struct report *report)
+{
+    const bool apart = !machine->options.overlap || machine->watch != NULL;
+    struct together *t = calloc(1, sizeof *t);
+    bool ok = t != NULL;
+    if (!ok && report != NULL) *report = no_memory(launches);
+    if (ok && !apart) ok = run_together(t, machine, launches, count, report);
+    for (uint32_t i = 0; ok && apart && i < count; i++) {
+        struct launch launch = launches[i];
+        const struct grids_in_flight behind = machine->in_flight;
+        if (i > 0) launch.beside = &behind;
+        ok = run_together(t, machine, &launch, 1, report);
+    }
+    free(t);
     return ok;
 }

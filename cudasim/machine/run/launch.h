@@ -12,7 +12,11 @@ bool image_open(struct image *image, struct machine *machine, const struct modul
 void image_close(struct image *image, struct machine *machine);
 /* Takes the next cluster that has not started, so that it never will: its coordinates.  False: all have. */
 bool grid_cancel_cluster(struct grid *grid, uint32_t id[3]);
-/* Runs a grid once to its end, whatever options.schedules says.  Returns false and fills *report if it faulted. */
-bool grid_run(struct machine *machine, const struct launch *launch, struct report *report);
+/* Runs grids once to their end, whatever options.schedules says.  Each but the first is a programmatic launch behind
+ * the one before it: it may begin when all CTAs of that one have executed griddepcontrol.launch_dependents or ended.
+ * Where options.overlap is not set, or somebody watches, one runs behind the other.  Returns false and fills *report if
+ * one of them faulted. */
+enum { MOST_TOGETHER = 16 };
+bool grids_run(struct machine *machine, const struct launch *launches, uint32_t count, struct report *report);
 
 #endif

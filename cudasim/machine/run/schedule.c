@@ -103,6 +103,7 @@ static void set_idle(struct cluster *c, bool idle)
  * looks on their host threads: they get some milliseconds. */
 static bool all_idle(const struct grid *grid)
 {
+    if (grid->before != NULL && !grid_has_ended(grid->before)) return false;
     const uint64_t next = atomic_load(&grid->next_cluster), begun = next < grid->clusters ? next : grid->clusters;
     if (atomic_load(&grid->idle) + atomic_load(&grid->ended) < begun) return false;
     if (begun > 1) nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
@@ -144,8 +145,31 @@ static bool pass_time(struct cluster *c)
     return agents_run(c) != TRAP_FAULT;
 }
 
+/* Threads wait for the grid in front, whose clusters have not all ended: they go on when these have. */
+static bool waits_for_grid(const struct cluster *c)
+{
+    if (c->grid->before == NULL || c->before_ended) return false;
+    for (uint32_t i = 0; i < c->ctas; i++)
+        for (uint32_t j = 0; j < c->cta[i].warps; j++) {
+            const struct warp *w = &c->cta[i].warp[j];
+            for (uint32_t g = 0; g < w->group_count; g++)
+                if (w->groups[g].blocked && w->groups[g].wait.kind == WAIT_GRID) return true;
+        }
+    return false;
+}
+
+/* What other grids have done since its last turn. */
+static void look_at_grids(struct cluster *c)
+{
+    const bool ended = c->grid->before != NULL && !c->before_ended && grid_has_ended(c->grid->before);
+    if (ended || c->yields) cluster_event(c);
+    c->before_ended = c->before_ended || ended;
+    c->yields = false;
+}
+
 bool cluster_run(struct cluster *c, uint64_t steps)
 {
+    look_at_grids(c);
     const struct machine_options *options = &c->grid->machine->options;
     const uint64_t end = c->now + steps, rounds = c->idle_rounds;
     while (c->now < end) {
@@ -154,6 +178,7 @@ bool cluster_run(struct cluster *c, uint64_t steps)
         struct warp *w = next_warp(c);
         if (w == NULL) {
             if (pass_time(c)) continue;
+            if (!atomic_load(&c->grid->stop) && waits_for_grid(c)) return false;
             if (!atomic_load(&c->grid->stop) && sms_may_wait(c)) {
                 set_idle(c, true);
                 return false;
@@ -165,6 +190,7 @@ bool cluster_run(struct cluster *c, uint64_t steps)
         const uint32_t turn = options->schedule == SCHEDULE_RANDOM ? 1 + (uint32_t)(cluster_random(c) % LONGEST_TURN)
                                                                    : LONGEST_TURN;
         if (warp_run(w, turn) == TRAP_FAULT) return true;
+        if (c->yields) return false;
         if (options->step_limit != 0 && c->now > options->step_limit) {
             report_steps(c, false);
             return true;

@@ -113,13 +113,16 @@ static bool differs(const struct snapshot *s, struct difference *d)
 
 /* ---- repetitions ---- */
 
-static bool run(struct machine *machine, const struct launch *launch, const struct repetition *r, uint64_t id,
+/* What is run again and again. */
+struct work { const struct launch *launch; uint32_t launches; };
+
+static bool run(struct machine *machine, const struct work *work, const struct repetition *r, uint64_t id,
                 struct report *report)
 {
     machine->options.schedule = r->schedule;
     machine->options.seed = r->seed;
     machine->grids = id; /* a grid's number is part of its random numbers: the same in every repetition */
-    return grid_run(machine, launch, report);
+    return grids_run(machine, work->launch, work->launches, report);
 }
 
 static void add_repeat(struct report *report, const struct repetition *r, bool one_thread)
@@ -171,7 +174,7 @@ static bool no_memory(const struct launch *launch, struct report *report)
     return false;
 }
 
-static bool run_all(struct machine *machine, const struct launch *launch, const struct snapshot *before, uint64_t seed,
+static bool run_all(struct machine *machine, const struct work *work, const struct snapshot *before, uint64_t seed,
                     struct report *report, bool one_thread)
 {
     const uint64_t id = machine->grids;
@@ -183,14 +186,14 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
         const struct repetition r = repetition(seed, i);
         struct difference d;
         snapshot_restore(before);
-        ok = run(machine, launch, &r, id, report);
+        ok = run(machine, work, &r, id, report);
         if (machine->steps > steps) steps = machine->steps;
         if (!ok) add_repeat(report, &r, false);
         machine->watch = NULL; /* one of them is watched and prints */
         machine->print = NULL;
-        if (ok && i == 0) ok = snapshot_take(&after, &machine->memory) || no_memory(launch, report);
+        if (ok && i == 0) ok = snapshot_take(&after, &machine->memory) || no_memory(work->launch, report);
         if (!ok || !differs(&after, &d)) continue;
-        describe(report, machine, launch, &d, &first, &r);
+        describe(report, machine, work->launch, &d, &first, &r);
         add_repeat(report, &first, one_thread);
         add_repeat(report, &r, one_thread);
         ok = false;
@@ -202,12 +205,12 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
 
 /* Host threads run at their own pace, which no seed holds.  A difference that several of them found is looked for on
  * one, whose report can be repeated; if all schedules agree there, the report says so. */
-static void make_repeatable(struct machine *machine, const struct launch *launch, const struct snapshot *before,
+static void make_repeatable(struct machine *machine, const struct work *work, const struct snapshot *before,
                             uint64_t seed, struct report *report)
 {
     struct report *alone = calloc(1, sizeof *alone);
     machine->options.threads = 1;
-    if (alone != NULL && !run_all(machine, launch, before, seed, alone, true)) {
+    if (alone != NULL && !run_all(machine, work, before, seed, alone, true)) {
         *report = *alone;
     } else {
         char *repeat = strstr(report->text, "  repeat ");
@@ -218,29 +221,36 @@ static void make_repeatable(struct machine *machine, const struct launch *launch
     free(alone);
 }
 
-static bool run_many(struct machine *machine, const struct launch *launch, struct report *report)
+static bool run_many(struct machine *machine, const struct work *work, struct report *report)
 {
     struct report unwanted;
     if (report == NULL) report = &unwanted;
     const struct machine kept = *machine;
     const uint64_t seed = machine->options.seed;
     struct snapshot before = { 0 };
-    bool ok = snapshot_take(&before, &machine->memory) || no_memory(launch, report);
+    bool ok = snapshot_take(&before, &machine->memory) || no_memory(work->launch, report);
     if (ok) {
-        ok = run_all(machine, launch, &before, seed, report, false);
+        ok = run_all(machine, work, &before, seed, report, false);
         machine->grids = kept.grids;
         if (!ok && report->code == REPORT_SCHEDULES && kept.options.threads > 1)
-            make_repeatable(machine, launch, &before, seed, report);
+            make_repeatable(machine, work, &before, seed, report);
     }
     snapshot_free(&before);
     machine->options = kept.options;
     machine->watch = kept.watch;
     machine->print = kept.print;
-    machine->grids = kept.grids + 1;
+    machine->grids = kept.grids + work->launches;
     return ok;
+}
+
+bool machine_run_all(struct machine *machine, const struct launch *launches, uint32_t count, struct report *report)
+{
+    const struct work work = { launches, count };
+    return machine->options.schedules > 1 ? run_many(machine, &work, report)
+                                          : grids_run(machine, launches, count, report);
 }
 
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report)
 {
-    return machine->options.schedules > 1 ? run_many(machine, launch, report) : grid_run(machine, launch, report);
+    return machine_run_all(machine, launch, 1, report);
 }

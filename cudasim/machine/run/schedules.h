@@ -4,9 +4,11 @@
 
 #include "machine/core/machine.h"
 
-/* Runs a grid to its end, under options.schedules schedules if those are more than one: always-earliest, always-latest,
- * then random ones.  Every one begins with the same memory and must leave the same bytes.  Returns false and fills
- * *report if it faulted. */
+/* Runs grids to their end, as grids_run does (launch.h), under options.schedules schedules if those are more than one:
+ * always-earliest, always-latest, then random ones.  Every one begins with the same memory and must leave the same
+ * bytes.  Returns false and fills *report if it faulted. */
+bool machine_run_all(struct machine *machine, const struct launch *launches, uint32_t count, struct report *report);
+/* One grid. */
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report);
 const char *schedule_name(enum schedule schedule);
 

@@ -338,7 +338,10 @@ trap warp_exit(struct warp *w, uint32_t lanes)
     if (w->group->lanes == 0) remove_group(w, w->group);
     if (cta->live_threads == 0 && (tensor_cta_ends(w, in) == TRAP_FAULT || tma_cta_ends(cta) == TRAP_FAULT))
         return TRAP_FAULT;
-    if (cta->live_threads == 0) cta->cluster->live_ctas--;
+    if (cta->live_threads == 0) {
+        cta->cluster->live_ctas--;
+        if (!cta->launched) atomic_fetch_add(&cta->cluster->grid->launched, 1);
+    }
     cluster_event(cta->cluster);
     return TRAP_JUMP;
 }
