@@ -193,7 +193,7 @@ bench-gpu:
 	    "$$@" $(BENCH_GPU) --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" \
     --json build/bench.json --svg build/bench.svg
 
-kept         := cudasim/calibrate/hardware/h200.txt
+kept         := cudasim/calibrate/hardware/h200.txt cudasim/calibrate/hardware/h100.txt
 instructions:
 	@scripts/need cc cmake
 	@$(call build,release,--target cudasim-instructions)

@@ -1,4 +1,4 @@
-/* cudasim-instructions [--expect FILE] KEPT KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout;
+/* cudasim-instructions [--expect FILE] KEPT.txt... KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout;
  * or exit status 1 if FILE is not what would be printed.
  *
  * Of each row of the table it says what its results were checked against: hardware (the kept results of
@@ -310,12 +310,12 @@ static void put_page(FILE *out, const struct table *t, const struct kept *kept, 
         "is a type.\n"
         "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row "
         "was checked\n"
-        "against: *hardware*, all output bytes of cases run on %s (driver %d.%d, %s) and simulated; "
+        "against: *hardware*, all output bytes of cases run on %s and simulated; "
         "*compilers*, forms in the %d\n"
         "files of kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
         "%u rows: %u checked on hardware (%u cases, %u different), %u in compilers' kernels only, %u from the "
         "manual alone.\n",
-        kept->device, kept->driver / 1000, kept->driver % 1000 / 10, kept->date, kernels, t->count, hardware, cases,
+        kept->devices, kernels, t->count, hardware, cases,
         different, compilers, manual);
     uint32_t at = 0;
     for (const struct family *const *family = instruction_families; *family != NULL; family++) {
@@ -338,25 +338,33 @@ static int expect(const char *file, const char *page)
     return same ? 0 : 1;
 }
 
+static bool is_kept(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 4 && strcmp(name + length - 4, ".txt") == 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct table table;
     const char *expected = NULL;
     if (argc > 2 && strcmp(argv[1], "--expect") == 0) expected = argv[2], argc -= 2, argv += 2;
-    struct kept kept;
-    if (argc < 2 || !kept_read(&kept, argv[1])) {
-        fprintf(stderr, "cudasim-instructions [--expect FILE] KEPT KERNEL.ptx...\n");
+    struct kept kept = { .count = 0 };
+    int first = 1;
+    while (first < argc && is_kept(argv[first]) && kept_read(&kept, argv[first])) first++;
+    if (first == 1 || (first < argc && is_kept(argv[first]))) {
+        fprintf(stderr, "cudasim-instructions [--expect FILE] KEPT.txt... KERNEL.ptx...\n");
         return 2;
     }
     gather_rows(&table);
     gather_hardware(&table, &kept);
-    for (int i = 2; i < argc; i++)
+    for (int i = first; i < argc; i++)
         if (!gather_kernel(&table, argv[i])) return 2;
     char *page = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&page, &size);
     if (out == NULL) abort();
-    put_page(out, &table, &kept, argc - 2);
+    put_page(out, &table, &kept, argc - first);
     if (fclose(out) != 0) abort();
     int status = 0;
     if (expected != NULL) status = expect(expected, page);

@@ -5,6 +5,7 @@
 #include "machine/async/tensor_map.h"
 #include "machine/core/global_memory.h"
 #include "machine/run/launch.h"
+#include "machine/run/schedules.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,9 +30,11 @@ const struct option kernel_options[] = {
     { "--seed", "N", "of the schedule; 1 unless given", OPTION_NUMBER, AT(seed), .high = UINT64_MAX },
     { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER,
       AT(schedules), .low = 1, .high = 1000000 },
+    { "--launches", "N", "so many one behind the other, each but the first a programmatic launch; 1 unless given",
+      OPTION_NUMBER, AT(launches), .low = 1, .high = MOST_TOGETHER },
     { "--check", "NAME=...",
       "races=off, uninitialised=off: that check is not made; tensor-fences=always: asked of all modules; "
-      "read-fences=never",
+      "read-fences=never; overlap=off: programmatic launches run one behind the other",
       OPTION_LIST, AT(checks) },
     { "--reports", "stop|continue",
       "every rule of docs/rules.md at that level; some stop and some go on unless given", OPTION_TEXT, AT(reports) },
@@ -230,8 +233,9 @@ static int read_options(struct kernel *k)
         else if (strcmp(s->checks.item[i], "tensor-fences=always") == 0)
             k->options.tensor_fences = TENSOR_FENCES_ALWAYS;
         else if (strcmp(s->checks.item[i], "read-fences=never") == 0) k->options.read_fences = READ_FENCES_NEVER;
-        else return bad_input("--check %s: must be races=off, uninitialised=off, tensor-fences=always or "
-                              "read-fences=never", s->checks.item[i]);
+        else if (strcmp(s->checks.item[i], "overlap=off") == 0) k->options.overlap = false;
+        else return bad_input("--check %s: must be races=off, uninitialised=off, tensor-fences=always, "
+                              "read-fences=never or overlap=off", s->checks.item[i]);
     if (s->tensor_core != NULL && strcmp(s->tensor_core, "model") != 0 && strcmp(s->tensor_core, "fp32") != 0)
         return bad_input("--tensor-core %s: must be model or fp32", s->tensor_core);
     k->options.tensor_core = s->tensor_core != NULL && s->tensor_core[0] == 'f' ? TENSOR_MODE_FP32 : TENSOR_MODE_MODEL;
@@ -399,4 +403,12 @@ int kernel_write_outputs(const struct kernel *k)
         free(path[i]);
     }
     return status;
+}
+
+bool kernel_run(struct kernel *k, struct report *report)
+{
+    struct launch launches[MOST_TOGETHER];
+    const uint32_t count = k->settings->launches == 0 ? 1 : (uint32_t)k->settings->launches;
+    for (uint32_t i = 0; i < count; i++) launches[i] = k->launch;
+    return machine_run_all(&k->machine, launches, count, report);
 }

@@ -11,7 +11,7 @@ struct kernel_settings {
     bool stops; /* every rule stops unless asked for otherwise */
     struct extent grid, block, cluster;
     struct text_list memory, arguments, checks;
-    uint64_t shared, seed, schedules, threads, sms, steps;
+    uint64_t shared, seed, schedules, threads, sms, steps, launches;
 };
 
 /* The rows that read them: `shared` of a verb whose settings begin with a struct kernel_settings. */
@@ -75,6 +75,8 @@ void kernel_close(struct kernel *kernel);
 /* A fresh machine, with the arguments' initial bytes in its memory, always at the same addresses. */
 int kernel_start(struct kernel *kernel);
 void kernel_end(struct kernel *kernel);
+/* As machine_run, so many launches as --launches says. */
+bool kernel_run(struct kernel *kernel, struct report *report);
 /* The bytes of a buffer now. */
 const uint8_t *kernel_bytes(const struct kernel *kernel, const struct argument *argument);
 /* Writes all outputs: all complete, or none. */

@@ -84,7 +84,7 @@ static int run_unchanged(struct kernel *k, struct reference *r)
     int status = watch.profile == NULL ? bad_input("no memory") : kernel_start(k);
     if (status == EXIT_DONE) {
         k->machine.watch = &watch;
-        const bool ok = machine_run(&k->machine, &k->launch, &report);
+        const bool ok = kernel_run(k, &report);
         if (ok) status = keep(r, k, watch.profile);
         else
             fprintf(stderr, "%sThe unchanged kernel has this report: nothing is taken away.\n", report.text),
@@ -111,7 +111,7 @@ static int run_mutant(struct kernel *k, const struct reference *r, char *how, si
     static struct report report;
     how[0] = '\0';
     int status = kernel_start(k);
-    if (status == EXIT_DONE && !machine_run(&k->machine, &k->launch, &report)) {
+    if (status == EXIT_DONE && !kernel_run(k, &report)) {
         snprintf(how, size, "%s: %s", report_code_name(report.code), report.sentence);
         status = EXIT_REPORT;
     }

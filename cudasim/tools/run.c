@@ -70,7 +70,7 @@ static int launch(struct kernel *k, struct watch *watch)
     int status = kernel_start(k);
     if (status == EXIT_DONE) {
         if (watch->trace != NULL || watch->profile != NULL) k->machine.watch = watch;
-        if (machine_run(&k->machine, &k->launch, &report)) {
+        if (kernel_run(k, &report)) {
             status = kernel_write_outputs(k);
         } else {
             tell(report.text);
@@ -103,7 +103,7 @@ static int run(const void *settings)
 const struct verb verb_run = { .name = "run",
                                .summary = "runs a kernel of a PTX file on arrays from .npy files",
                                .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
-                               .about = "Runs one launch. Where the kernel does what it must not do, the report is "
+                               .about = "Runs one launch, or --launches. Where the kernel does what it must not do, the report is "
                                         "printed and no file is written.\n\n" KERNEL_ARGUMENTS,
                                .shared = kernel_options,
     .options = options,

@@ -7,11 +7,11 @@
 #include "families.h"
 #include "calibrate/forms/text.h"
 
-enum { THREADS = 128, NO_DIMENSION = 0 };
+enum { THREADS = 128, F32 = 7, F32_FTZ = 10, TF32 = 11 };       /* as in box_types */
 
 enum field { ADDRESS, RANK, BOX_DIM, GLOBAL_DIM, STRIDE, ELEMENT_STRIDE, ELEMTYPE, SWIZZLE, FILL, INTERLEAVE, FIELDS };
-static const char *const names[FIELDS] = { "global_address", "rank",         "box_dim",   "global_dim",       "global_stride",
-                                           "element_stride", "elemtype",     "swizzle_mode", "fill_mode",
+static const char *const names[FIELDS] = { "global_address", "rank", "box_dim", "global_dim", "global_stride",
+                                           "element_stride", "elemtype", "swizzle_mode", "fill_mode",
                                            "interleave_layout" };
 static bool is_wide(enum field f) { return f == ADDRESS || f == STRIDE; }
 
@@ -53,8 +53,8 @@ static void put_all(FILE *out, enum place place, const struct calibration_map *m
         for (uint32_t i = 0; i < dimensions(m, f); i++) put_field(out, place, m, f, i);
 }
 
-/* %r1 shared memory, poisoned; %r2 mbarrier; %r3 thread; %r8 the map in shared memory, %l8 in global memory, copied from
- * the parameter or zero; %l0 in, %l1 out; warp 0 goes on to CHANGE. */
+/* %r1 shared memory, poisoned; %r2 mbarrier; %r3 thread; %r8 the map in shared memory, %l8 in global memory, copied
+ * from the parameter or zero; %l0 in, %l1 out.  Thread 0 goes on, the others of warp 0 to CHANGED. */
 static void begin(FILE *out, enum place place, bool zeros)
 {
     fprintf(out,
@@ -147,7 +147,7 @@ static bool another(struct calibration_map *m, enum field f, uint32_t i)
     case GLOBAL_DIM: m->size[i] += m->size[i] > 1 ? UINT64_MAX : 1; return true;
     case STRIDE: m->stride[i] += 16; return true;
     case ELEMENT_STRIDE: m->element_stride[i] = m->element_stride[i] % 8 + 1; return i != 0;
-    case ELEMTYPE: m->data_type = m->data_type == 7 ? 11 : 7; return true;
+    case ELEMTYPE: m->data_type = m->data_type == F32 ? F32_FTZ : F32; return true;
     case SWIZZLE: m->swizzle = m->swizzle == 3 ? 0 : 3; return true;
     case FILL: m->fill = 1 - m->fill; return true;
     default: return true;
@@ -173,7 +173,7 @@ static void add_single(struct calibration *c, const struct box *b, enum field f,
 /* A whole box in the middle of a tensor, so that no field is without effect. */
 static struct box plain_box(uint32_t type, uint32_t rank, uint32_t swizzle)
 {
-    struct box b = { .map = { .data_type = type, .rank = rank, .swizzle = swizzle, .fill = type == 7 ? 1 : 0 } };
+    struct box b = { .map = { .data_type = type, .rank = rank, .swizzle = swizzle, .fill = type == F32 ? 1 : 0 } };
     struct calibration_map *m = &b.map;
     uint64_t row = 0;
     b.rows = 1;
@@ -195,18 +195,20 @@ void calibration_family_tensormap(struct calibration *c)
     uint32_t number = 0;
     for (uint32_t type = 0; type + 1 < BOX_TYPES; type++)
         for (uint32_t swizzle = 0; swizzle < 4; swizzle++, number++) {
-            struct calibration_map from = box_random(&d, number * 5 % 12, number % 3, 1 + number % 4, false).map;
+            /* a map of tf32 stays one of tf32, or becomes illegal */
+            const uint32_t other = number * 5 % 12 == TF32 ? F32 : number * 5 % 12;
+            struct calibration_map from = box_random(&d, other, number % 3, 1 + number % 4, false).map;
             from.offset = 16 * (number % 7);
             const struct box b = box_random(&d, type, swizzle, 1 + number % 5, false);
             add_whole(c, &from, &b, (enum place)(number % PLACES), number);
         }
     for (enum place place = 0; place < PLACES; place++) {
-        const struct box b = plain_box(7, 3, 1);
+        const struct box b = plain_box(F32, 3, 1);
         add_whole(c, NULL, &b, place, number++);
     }
     for (enum field f = 0; f < FIELDS; f++)
         for (uint32_t k = 0; k < 6; k++) {
-            const struct box b = plain_box(k % 2 == 0 ? 7 : 11, 3 + k % 3, k / 3);
+            const struct box b = plain_box(k % 2 == 0 ? F32 : TF32, 3 + k % 3, k / 3);
             for (uint32_t i = 0; i < dimensions(&b.map, f); i++)
                 add_single(c, &b, f, i, (enum place)((k + i) % PLACES));
         }

@@ -24,8 +24,13 @@ bool compare_runs(const struct calibration *c, const struct result *hardware, co
 /* kept.c: digests of hardware results.  A line a case. */
 enum kept_state { KEPT_EQUAL = '=', KEPT_WITHIN = '~', KEPT_REFUSED = '-', KEPT_DIFFERENT = '!' };
 struct kept_line { enum kept_state state; uint64_t identity, digest; uint64_t ulp; char *name; };
-struct kept { char device[128], date[16]; int driver; struct kept_line *lines; uint32_t count; };
+struct kept {
+    char devices[512];                    /* "NVIDIA H200 (driver 13.0, 2026-11-21)", and those of further files */
+    struct kept_line *lines;
+    uint32_t count;
+};
 
+/* Adds the lines of a file to those that are there. */
 bool kept_read(struct kept *k, const char *file);
 void kept_release(struct kept *k);
 const struct kept_line *kept_find(const struct kept *k, const char *name);

@@ -8,12 +8,15 @@
 
 uint64_t digest_of(const uint8_t *bytes, size_t size) { return calibration_hash(3, bytes, size); }
 
-static bool read_line(struct kept *k, char *line)
+/* Where and when a file's lines were measured. */
+struct origin { char device[128], date[16]; int driver; };
+
+static bool read_line(struct kept *k, struct origin *from, char *line)
 {
     line[strcspn(line, "\n")] = '\0';
     if (line[0] == '#' || line[0] == '\0') return true;
-    if (sscanf(line, "device %127[^\n]", k->device) == 1 || sscanf(line, "driver %d", &k->driver) == 1 ||
-        sscanf(line, "date %15s", k->date) == 1)
+    if (sscanf(line, "device %127[^\n]", from->device) == 1 || sscanf(line, "driver %d", &from->driver) == 1 ||
+        sscanf(line, "date %15s", from->date) == 1)
         return true;
     struct kept_line one;
     char state;
@@ -33,12 +36,15 @@ static bool read_line(struct kept *k, char *line)
 bool kept_read(struct kept *k, const char *file)
 {
     char line[1024];
-    *k = (struct kept){ .count = 0 };
+    struct origin from = { .driver = 0 };
     FILE *in = fopen(file, "r");
     if (in == NULL) return false;
     bool good = true;
-    while (good && fgets(line, sizeof line, in) != NULL) good = read_line(k, line);
+    while (good && fgets(line, sizeof line, in) != NULL) good = read_line(k, &from, line);
     fclose(in);
+    const size_t used = strlen(k->devices);
+    snprintf(k->devices + used, sizeof k->devices - used, "%s%s (driver %d.%d, %s)", used == 0 ? "" : " and ",
+             from.device, from.driver / 1000, from.driver % 1000 / 10, from.date);
     return good;
 }
 
@@ -84,9 +90,8 @@ bool kept_check(const struct calibration *c, const struct kept *k, const struct 
                    ? "differs from what was within the manual's error: measure again" : "differs from hardware",
                record->sentence == NULL ? "" : record->sentence);
     }
-    printf("%u cases are as on %s (driver %d.%d, %s), %u known to differ; %u differ; %u were not measured\n",
-           checked - different - known, k->device, k->driver / 1000, k->driver % 1000 / 10, k->date, known, different,
-           unmeasured);
+    printf("%u cases are as on %s, %u known to differ; %u differ; %u were not measured\n",
+           checked - different - known, k->devices, known, different, unmeasured);
     printf("cudasim_calibration: %u passed, %u failed, %u skipped\n", checked - different - known, different,
            known + unmeasured);
     return different == 0 && checked != 0;

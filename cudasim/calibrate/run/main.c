@@ -10,11 +10,16 @@
 static const char usage[] =
     "cudasim-calibrate --library LIBRARY --out FILE     runs all cases with this libcuda and keeps what they write\n"
     "cudasim-calibrate --compare HARDWARE SIMULATED     compares two such files; --keep FILE: digests for --check\n"
-    "cudasim-calibrate --library LIBRARY --check FILE   runs all cases and compares with kept digests\n"
+    "cudasim-calibrate --library LIBRARY --check FILE... runs all cases and compares with kept digests\n"
     "cudasim-calibrate --list | --emit FOLDER           names of the cases; a file of PTX for each\n"
     "  --only A|B  cases whose names contain A or B   --jobs N  processes   --seconds N  for one kernel (30)\n";
 
-struct arguments { const char *library, *out, *check, *keep, *only, *emit; bool compare, list; int jobs, seconds; };
+enum { MOST_CHECKED = 8 };
+struct arguments {
+    const char *library, *out, *check[MOST_CHECKED], *keep, *only, *emit;
+    bool compare, list;
+    int jobs, seconds, checked;
+};
 
 static int list(const struct calibration *c)
 {
@@ -72,12 +77,12 @@ static int run(const struct calibration *c, const struct arguments *a)
         status = 2;
     }
     struct kept kept = { .count = 0 };
-    if (a->check != NULL && !kept_read(&kept, a->check)) {
-        fprintf(stderr, "%s: cannot be read\n", a->check);
-        status = 2;
-    } else if (a->check != NULL) {
-        status = kept_check(c, &kept, &result) ? 0 : 1;
-    }
+    for (int i = 0; i < a->checked && status == 0; i++)
+        if (!kept_read(&kept, a->check[i])) {
+            fprintf(stderr, "%s: cannot be read\n", a->check[i]);
+            status = 2;
+        }
+    if (a->checked != 0 && status == 0) status = kept_check(c, &kept, &result) ? 0 : 1;
     kept_release(&kept);
     result_release(&result);
     return status;
@@ -96,7 +101,10 @@ static bool parse(int argc, char **argv, struct arguments *a)
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (o) {
         case 'l': a->library = optarg; break;
         case 'o': a->out = optarg; break;
-        case 'k': a->check = optarg; break;
+        case 'k':
+            if (a->checked == MOST_CHECKED) return false;
+            a->check[a->checked++] = optarg;
+            break;
         case 'K': a->keep = optarg; break;
         case 'n': a->only = optarg; break;
         case 'e': a->emit = optarg; break;
@@ -109,7 +117,7 @@ static bool parse(int argc, char **argv, struct arguments *a)
     if (a->jobs < 1 || a->jobs > 64 || a->seconds < 1) return false;
     if (a->compare) return argc - optind == 2;
     return optind == argc
-           && (a->list || a->emit != NULL || (a->library != NULL && (a->out != NULL || a->check != NULL)));
+           && (a->list || a->emit != NULL || (a->library != NULL && (a->out != NULL || a->checked != 0)));
 }
 
 int main(int argc, char **argv)

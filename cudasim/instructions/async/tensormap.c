@@ -176,6 +176,8 @@ static const uint8_t elemtypes[TENSOR_TYPE_COUNT] = {
     TENSOR_MAP_TF32_FTZ, TENSOR_MAP_B4X16, TENSOR_MAP_B4X16_P64, TENSOR_MAP_B6X16_P32,
 };
 
+static bool is_tf32(uint8_t type) { return type == TENSOR_MAP_TF32 || type == TENSOR_MAP_TF32_FTZ; }
+
 static uint8_t narrow(uint64_t value) { return (uint8_t)(value > UINT8_MAX ? UINT8_MAX : value); }
 
 /* Values that do not fit become ones that are illegal: the map is looked at when it is used. */
@@ -214,6 +216,11 @@ static trap op_replace(struct warp *w, const struct insn *in, uint32_t lanes)
         const enum tensor_map_state state = tensor_map_read(map, &layout);
         if (state == TENSOR_MAP_FOREIGN || state == TENSOR_MAP_DAMAGED)
             return warp_fault(w, in, l, REPORT_ILLEGAL, "changes 128 bytes at 0x%llx that are no tensor map",
+                              (unsigned long long)address[l]);
+        if (field == ELEMTYPE && is_tf32(layout.type) && !is_tf32(elemtypes[value[l]]))
+            return warp_fault(w, in, l, REPORT_ILLEGAL,
+                              "changes the element type of the tensor map at 0x%llx from tf32 to another: hardware "
+                              "goes on rounding to tf32 (.f32), or faults when the map is used",
                               (unsigned long long)address[l]);
         replace_field(&layout, field, has_ordinal ? (uint32_t)in->operand[1].value : 0, value[l]);
         tensor_map_write(map, &layout);

@@ -297,6 +297,31 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         CHECK(t, sim_refused(t, &sim, forms[i].device, forms[i].text));
 }
 
+/* On an H100 a map that was one of tf32 goes on rounding as .f32, and faults when it is used as .u16 or .u64. */
+static void a_map_of_tf32_stays_one(struct test *t)
+{
+    static const struct { int first, second; bool reported; } changes[] = {
+        { 11, 7, true }, { 11, 1, true }, { 12, 4, true }, { 11, 12, false }, { 7, 11, false }, { 7, 4, false },
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct sim sim;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 ".shared .align 128 .b8 m[128]; mov.u32 %%r20, m; mov.u32 %%r21, %%tid.x; shl.b32 %%r22, %%r21, 2; "
+                 "add.u32 %%r22, %%r22, %%r20; st.shared.u32 [%%r22], 0; bar.warp.sync -1; "
+                 "setp.ne.u32 %%p5, %%r21, 0; @%%p5 ret;\n"
+                 "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%%r20], %d;\n"
+                 "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%%r20], %d;\n",
+                 changes[i].first, changes[i].second);
+        if (!sim_open(t, &sim, "sm_90a", text)) return;
+        const bool ran = sim_run(&sim, "k", 1, 32, 0, NULL, 0);
+        if (changes[i].reported)
+            CHECK(t, !ran && sim.report.code == REPORT_ILLEGAL && strstr(sim.report.text, "from tf32") != NULL);
+        else if (!ran) FAIL(t, "%s", sim.report.text);
+        sim_close(&sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -305,6 +330,7 @@ int main(int argc, char **argv)
         TEST(misuse_of_padded_types_is_reported),
         TEST(swizzles_of_one_direction),
         TEST(forms_that_do_not_exist_are_refused),
+        TEST(a_map_of_tf32_stays_one),
     };
     return TEST_MAIN(argc, argv, cases);
 }

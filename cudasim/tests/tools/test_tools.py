@@ -266,6 +266,25 @@ def checks_can_be_left_out(folder):
         check(cudasim("run", kernel, "--block", 64, "--check", name + "=off")[0] == 0, name)
 
 
+# The kernel adds 3 to a word behind its wait, and keeps what it read before that in another.
+def programmatic_launches_overlap(folder):
+    save = "ld.global.u32 %r2, [%rd1]; griddepcontrol.launch_dependents; mov.u32 %r3, 0; L: add.u32 %r3, %r3, 1; " \
+           "setp.lt.u32 %p1, %r3, 900; @%p1 bra L; griddepcontrol.wait; ld.global.u32 %r1, [%rd1]; " \
+           "add.u32 %r1, %r1, 3; st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2;"
+    kernel = ptx(folder + "/k.ptx", ".param .u64 p", "ld.param.u64 %rd1, [p]; " + save)
+    npy(folder + "/x.npy", "<u4", [2], words(0, 0))
+    arguments = ["run", kernel, "--block", 1, "--arg", "inout:%s/x.npy:%s/y.npy" % (folder, folder), "--launches", 2]
+    status, _, err = cudasim(*arguments)
+    check(status == 1 and "rule     dependent-grid" in err, err)
+    for overlap, wanted in ((True, (6, 0)), (False, (6, 3))):
+        off = [] if overlap else ["--check", "overlap=off"]
+        status, _, err = cudasim(*arguments, "--rules", "dependent-grid:off", "--schedule", "earliest", *off)
+        check(status == 0, err)
+        data = struct.unpack("<2I", read_npy(folder + "/y.npy")[1])
+        check(data == wanted, data)
+    check(cudasim(*arguments[:-1], 17)[0] == 2, "too many launches")
+
+
 # ---- trace ----
 
 def a_trace_has_each_step(folder):
@@ -610,7 +629,7 @@ def run_tests(name, tests):
 def main():
     tests = [every_verb_has_help, results_come_back, an_array_that_nothing_writes_is_seen, structures_pass_by_value,
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
-             schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations,
+             schedules_that_differ_are_reported, checks_can_be_left_out, programmatic_launches_overlap, a_trace_has_each_step, a_trace_has_operations,
              a_profile_counts, bank_conflicts_are_counted, matrices_are_counted, engines_are_counted,
              a_profile_is_readable,
              mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant,
