@@ -29,19 +29,21 @@ void dependent_prepare(struct machine *machine)
         }
 }
 
-static void remember(_Atomic uint32_t *mark, uint32_t grid, uint32_t mask)
+/* What was there.  The mark of a grid behind this one stays: it is the one to be told of. */
+static uint32_t remember(_Atomic uint32_t *mark, uint32_t run, uint32_t mask)
 {
-    uint32_t old = atomic_load_explicit(mark, memory_order_relaxed), now;
+    uint32_t old = atomic_load(mark), now;
     do {
-        now = old >> MARK_SHIFT == grid ? old | mask : grid << MARK_SHIFT | mask;
-    } while (now != old
-             && !atomic_compare_exchange_weak_explicit(mark, &old, now, memory_order_relaxed, memory_order_relaxed));
+        if (old >> MARK_SHIFT > run) return old;
+        now = old >> MARK_SHIFT == run ? old | mask : run << MARK_SHIFT | mask;
+    } while (now != old && !atomic_compare_exchange_weak(mark, &old, now));
+    return old;
 }
 
 /* 0: nobody, or not watched. */
 static uint32_t mark_at(const _Atomic uint32_t *marks, uint64_t place)
 {
-    return marks == NULL ? 0 : atomic_load_explicit(&marks[place], memory_order_relaxed);
+    return marks == NULL ? 0 : atomic_load(&marks[place]);
 }
 
 static uint32_t mask_of(uint64_t at, uint64_t begin, uint64_t end)
@@ -125,25 +127,23 @@ static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const st
                   uint64_t end, bool writes, uint32_t unordered)
 {
     const struct grid *grid = w->cta->cluster->grid;
-    _Atomic uint32_t *own = writes ? a->writer : keeps_reads(grid) ? a->reader : NULL;
     for (uint64_t at = begin & ~(uint64_t)(MARK_BYTES - 1); at < end; at += MARK_BYTES) {
         const uint32_t mask = mask_of(at, begin, end);
         const uint64_t place = at / MARK_BYTES;
-        if (grid->followed) {
-            const uint32_t writer = mark_at(a->writer, place), reader = writes ? mark_at(a->reader, place) : 0;
-            if (is_early(grid, writer, mask))
-                return report_early(w, in, lane, writer >> MARK_SHIFT, a->base + at, writes, true);
-            if (is_early(grid, reader, mask))
-                return report_early(w, in, lane, reader >> MARK_SHIFT, a->base + at, writes, false);
-        }
-        if (unordered != 0) {
-            const struct grid_in_flight *flight = grid->launch->beside->grid;
-            const struct grid_in_flight *g = find(flight, unordered, mark_at(a->writer, place), mask);
-            if (g != NULL) return report(w, in, lane, g, a->base + at, writes, true);
-            g = writes ? find(flight, unordered, mark_at(a->reader, place), mask) : NULL;
-            if (g != NULL && g->early) return report(w, in, lane, g, a->base + at, writes, false);
-        }
-        if (own != NULL) remember(&own[place], grid->run, mask);
+        /* its own mark first: of two that meet here on two host threads, one sees the other's */
+        uint32_t writer = writes ? remember(&a->writer[place], grid->run, mask) : 0, reader = 0;
+        if (!writes && a->reader != NULL && keeps_reads(grid)) remember(&a->reader[place], grid->run, mask);
+        if (!writes) writer = mark_at(a->writer, place);
+        else reader = mark_at(a->reader, place);
+        if (is_early(grid, writer, mask))
+            return report_early(w, in, lane, writer >> MARK_SHIFT, a->base + at, writes, true);
+        if (is_early(grid, reader, mask))
+            return report_early(w, in, lane, reader >> MARK_SHIFT, a->base + at, writes, false);
+        if (unordered == 0) continue;
+        const struct grid_in_flight *flight = grid->launch->beside->grid, *g = find(flight, unordered, writer, mask);
+        if (g != NULL) return report(w, in, lane, g, a->base + at, writes, true);
+        g = find(flight, unordered, reader, mask);
+        if (g != NULL && g->early) return report(w, in, lane, g, a->base + at, writes, false);
     }
     return TRAP_NONE;
 }
