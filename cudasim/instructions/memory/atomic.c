@@ -46,6 +46,7 @@ static trap run(struct warp *w, const struct insn *in, uint32_t lanes, const str
             row[l] = old;
         }
     }
+    checks_observed(w, lanes, &a, (enum semantics)in->semantics);
     cluster_event(w->cta->cluster);
     return TRAP_NONE;
 }
@@ -78,6 +79,7 @@ static trap op_atom_b128(struct warp *w, const struct insn *in, uint32_t lanes)
         d[l] = low, d[l + LANES] = high;
     }
     atomic_flag_clear_explicit(&machine->wide_lock, memory_order_release);
+    checks_observed(w, lanes, &a, (enum semantics)in->semantics);
     cluster_event(w->cta->cluster);
     return TRAP_NONE;
 }

@@ -62,6 +62,7 @@ static trap op_ld(struct warp *w, const struct insn *in, uint32_t lanes)
                             (enum ptx_type)(o->kind == OPERAND_SINK ? type : o->type));
     }
     order_after(in);
+    if (a.strong) checks_observed(w, lanes, &a, (enum semantics)in->semantics);
     return TRAP_NONE;
 }
 

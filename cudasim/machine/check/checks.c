@@ -1,6 +1,7 @@
 /* Checks of a generic access to shared memory: live mbarriers, races, bytes that nothing wrote; accesses that
  * synchronise. */
 #include "checks.h"
+#include "between.h"
 #include "machine/core/report.h"
 
 #include <stdlib.h>
@@ -83,11 +84,19 @@ void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum
     const bool acquires = semantics == ORDER_ACQUIRE || semantics == ORDER_ACQ_REL || semantics == ORDER_SC;
     FOR_LANES(l, lanes) {
         const uint64_t object = memory_object(a, l);
+        if (a->owner[l] == NULL && a->writes) between_writes(w->cta->cluster, a->address[l], releases);
         if (a->reads && acquires) checks_acquire(w, 1u << l, object);
         else if (a->reads) w->clocks->relaxed[l] = object;
         if (a->writes && (releases || (w->clocks->fence_seen >> l & 1) != 0)) checks_release(w, 1u << l, object);
         else if (a->writes) clocks_tell_fenced(w, 1u << l, object);
     }
+}
+
+void checks_observed(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics)
+{
+    if (w->clocks == NULL || w->cta->cluster->grid->between == NULL) return;
+    const bool acquires = semantics == ORDER_ACQUIRE || semantics == ORDER_ACQ_REL || semantics == ORDER_SC;
+    FOR_LANES(l, lanes) if (a->owner[l] == NULL) between_reads(w->cta->cluster, a->address[l], acquires);
 }
 
 void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object)

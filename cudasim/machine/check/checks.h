@@ -38,6 +38,8 @@ trap checks_global(struct warp *w, const struct insn *in, const struct access *a
 
 /* A strong access, shared or global, that memory_access has found: it may order others. */
 void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics);
+/* Behind a strong read of global memory: what other clusters released before it wrote what was read is known now. */
+void checks_observed(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics);
 
 /* ---- state of the checks ---- */
 

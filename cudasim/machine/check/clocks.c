@@ -1,5 +1,6 @@
 /* What threads and operations know of each other: rows of knowledge, joined through synchronisation objects. */
 #include "clocks.h"
+#include "between.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -278,6 +279,7 @@ void checks_fence(struct warp *w, uint32_t lanes)
 {
     struct cluster_clocks *c = watched(w);
     if (c == NULL) return;
+    if (lanes != 0) between_fence(w->cta->cluster);
     struct warp_clocks *k = w->clocks;
     FOR_LANES(l, lanes) {
         if (k->relaxed[l] == 0) continue;

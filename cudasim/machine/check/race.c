@@ -6,8 +6,9 @@
  * overwrites what was read, a proxy fence must lie on the way.
  * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a
  * reader may be forgotten, never invented.
- * Global memory keeps last writers alone, those of the same cluster. */
+ * Global memory keeps last writers alone, those of the same cluster; other clusters: between.h. */
 #include "race.h"
+#include "between.h"
 #include "dependent.h"
 #include "machine/core/report.h"
 
@@ -343,7 +344,8 @@ trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const str
 
 trap race_check_global(struct warp *w, const struct insn *in, const struct access *access)
 {
-    const trap before = dependent_lanes(w, in, access);
+    trap before = dependent_lanes(w, in, access);
+    if (before == TRAP_NONE) before = between_lanes(w, in, access);
     if (before != TRAP_NONE) return before;
     if (!access->writes && w->cta->cluster->clocks->pages == 0) return TRAP_NONE;
     uint32_t broken = 0;
@@ -444,10 +446,18 @@ trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uin
     return t != TRAP_NONE ? t : unwritten(token, cta, offset, bytes);
 }
 
+/* What other grids and other clusters have done there. */
+static trap others_check(const struct async_token *token, uint64_t address, uint64_t bytes, bool writes, bool adds)
+{
+    const struct between_access x = { address, bytes, writes, adds, false };
+    const trap t = dependent_bytes(token->warp, token->in, token->lane, token->known, address, bytes, writes);
+    return t != TRAP_NONE ? t : between_check(token->warp, token->in, token->lane, &x);
+}
+
 trap async_reads_global(struct async_token *token, uint64_t address, uint64_t bytes)
 {
     if (token->known == NULL) return TRAP_NONE;
-    const trap before = dependent_bytes(token->warp, token->in, token->lane, token->known, address, bytes, false);
+    const trap before = others_check(token, address, bytes, false, false);
     if (before != TRAP_NONE) return before;
     struct accessor a = token_accessor(token, false);
     return visit_global(&a, address, bytes, CHECK_READ);
@@ -456,7 +466,7 @@ trap async_reads_global(struct async_token *token, uint64_t address, uint64_t by
 static trap writes_global(struct async_token *token, uint64_t address, uint64_t bytes, bool adds)
 {
     if (token->known == NULL) return TRAP_NONE;
-    const trap before = dependent_bytes(token->warp, token->in, token->lane, token->known, address, bytes, true);
+    const trap before = others_check(token, address, bytes, true, adds);
     if (before != TRAP_NONE) return before;
     struct accessor a = token_accessor(token, adds);
     const trap t = visit_global(&a, address, bytes, CHECK_WRITE);

@@ -231,6 +231,8 @@ struct cta {
 };
 
 struct agent_operation;
+struct between;
+struct cluster_order;
 
 struct cluster {
     struct grid *grid;
@@ -249,6 +251,7 @@ struct cluster {
     uint32_t barrier_arrived;             /* barrier.cluster: threads */
     uint64_t barrier_turn;
     struct cluster_clocks *clocks;        /* happens-before (clocks.h); NULL: races are not watched */
+    struct cluster_order *order;          /* the same between clusters (between.h); NULL: nothing yet */
     /* Threads that poll for what nobody writes: rounds in which time passed and nothing else happened. */
     uint64_t idle_events, idle_rounds;
     bool idle;                            /* counted in grid.idle */
@@ -323,6 +326,7 @@ struct grid {
     uint64_t clusters;
     _Atomic uint64_t next_cluster;
     _Atomic uint64_t ended, idle;         /* clusters */
+    struct between *between;              /* what its clusters do to each other (between.h); NULL: not watched */
     struct grid *before;                  /* that may still run: griddepcontrol.wait waits for it; NULL: none */
     struct grids_in_flight *beside;       /* where its launch's is made up when it begins */
     bool followed;                        /* by a grid that may begin before this one has ended */

@@ -14,6 +14,7 @@ enum rule_level { RULE_STOP, RULE_REPORT, RULE_OFF };
 /* id, name, report code, level unless asked for: RULE_REPORT where compilers and CUTLASS break it by custom */
 #define RULES(X) \
     X(RACE, "race", REPORT_RACE, RULE_STOP) \
+    X(CLUSTER_RACE, "cluster-race", REPORT_RACE, RULE_STOP) \
     X(DEPENDENT_GRID, "dependent-grid", REPORT_RACE, RULE_STOP) \
     X(OPERATION_WAIT, "operation-wait", REPORT_ASYNC, RULE_STOP) \
     X(WRITE_PROXY_FENCE, "write-proxy-fence", REPORT_PROXY, RULE_STOP) \

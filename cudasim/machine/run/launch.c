@@ -5,6 +5,7 @@
 #include "machine/async/async_copy.h"
 #include "machine/async/mbarrier.h"
 #include "machine/tensor/sms.h"
+#include "machine/check/between.h"
 #include "machine/check/checks.h"
 #include "machine/check/dependent.h"
 #include "machine/tensor/tensor_pipe.h"
@@ -124,6 +125,7 @@ static void close_cluster(struct cluster *c)
         }
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) tensor_pipe_close(&c->cta[i]);
     clocks_close(c);
+    between_leave(c);
     watch_close_cluster(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {
         struct cta *cta = &c->cta[i];
@@ -502,6 +504,7 @@ static bool run_together(struct together *t, struct machine *machine, const stru
     bool ok = open_all(t, machine, launches, count), reported = false;
     if (ok) {
         dependent_prepare(machine);
+        for (uint32_t i = 0; i < count; i++) between_open(&t->grid[i]);
         ok = watch_open(t->grid) && run_clusters(t->grid, count);
         watch_close(t->grid);
     }
@@ -516,7 +519,7 @@ static bool run_together(struct together *t, struct machine *machine, const stru
         if (steps > machine->steps) machine->steps = steps;
     }
     machine->in_flight = grids_in_flight_behind(&t->grid[count - 1]);
-    for (uint32_t i = 0; i < count; i++) free(t->grid[i].symbol);
+    for (uint32_t i = 0; i < count; i++) between_close(&t->grid[i]), free(t->grid[i].symbol);
     return ok && !reported;
 }
 

@@ -67,6 +67,7 @@ static void bytes_alone(struct test *t, const char *text, enum schedule schedule
     struct sim sim;
     if (!sim_open(t, &sim, "sm_90a", text)) return;
     sim.machine.options.schedule = schedule;
+    sim.machine.options.rule[RULE_CLUSTER_RACE] = RULE_OFF;
     sim.machine.options.seed = seed;
     sim.machine.options.threads = 1;
     uint64_t out[2] = { sim_buffer(&sim, NULL, 4), sim_buffer(&sim, NULL, 4 * 1024) };
