@@ -1,5 +1,5 @@
-/* cudasim-instructions [--expect FILE] KEPT.txt... KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout;
- * or exit status 1 if FILE is not what would be printed.
+/* cudasim-instructions [--expect FILE] KEPT.txt... KERNEL.ptx...: the table of instructions, docs/instructions.md, to
+ * stdout; or exit status 1 if FILE is not what would be printed.
  *
  * Of each row of the table it says what its results were checked against: hardware (the kept results of
  * cudasim-calibrate), kernels of compilers that the tests run (the PTX files named), or the manual alone; and of each

@@ -196,8 +196,8 @@ static trap report(struct warp *w, const struct insn *in, uint32_t lane, uint64_
     const uint32_t x = other % extent[0] * ctas[0], y = other / extent[0] % extent[1] * ctas[1],
                    z = other / (extent[0] * extent[1]) * ctas[2];
     return warp_breaks(w, in, lane, RULE_CLUSTER_RACE,
-                      "%s the byte at global address 0x%llx, which was %s by %s (%u,%u,%u) of the same grid; no release "
-                      "and acquire through global memory order the two",
+                      "%s the byte at global address 0x%llx, which was %s by %s (%u,%u,%u) of the same grid; no "
+                      "release and acquire through global memory order the two",
                       writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read",
                       ctas[0] * ctas[1] * ctas[2] == 1 ? "CTA" : "the cluster of CTA", x, y, z);
 }

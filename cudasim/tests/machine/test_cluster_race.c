@@ -20,14 +20,15 @@ static const char begin[] =
 #define LOAD \
     ".shared .align 8 .b64 bar; @!%p2 bra END; @%p1 bra WRITE; mov.u32 %r7, bar; mbarrier.init.shared.b64 [%r7], 1; " \
     "mbarrier.arrive.expect_tx.shared.b64 _, [%r7], 128; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx" \
-    "::bytes [%r3], [%rd60], 128, [%r7];\nV: mbarrier.try_wait.parity.shared.b64 %p5, [%r7], 0; @!%p5 bra V; bra END;\n" \
-    "WRITE: st.global.u32 [%rd60+"
+    "::bytes [%r3], [%rd60], 128, [%r7];\nV: mbarrier.try_wait.parity.shared.b64 %p5, [%r7], 0; @!%p5 bra V; " \
+    "bra END;\nWRITE: st.global.u32 [%rd60+"
 
 static const struct example { const char *what, *text; uint32_t ctas; bool races; } examples[] = {
     { "each CTA its own", "mad.wide.u32 %rd2, %r1, 128, %rd1; st.global.u32 [%rd2], %r1;", 4, false },
     { "two writers", "st.global.u32 [%rd1], %r1;", 2, true },
     { "two writers of one value", "st.global.u32 [%rd1], 7;", 2, false },
-    { "neighbouring bytes", "@%p2 cvt.u64.u32 %rd2, %r1; @%p2 add.u64 %rd2, %rd2, %rd60; @%p2 st.global.u8 [%rd2], %r1;",
+    { "neighbouring bytes",
+      "@%p2 cvt.u64.u32 %rd2, %r1; @%p2 add.u64 %rd2, %rd2, %rd60; @%p2 st.global.u8 [%rd2], %r1;",
       4, false },
     { "a writer and a reader", "@%p1 st.global.u32 [%rd1], 7; @!%p1 ld.global.u32 %r5, [%rd1];", 2, true },
     { "readers", "ld.global.u32 %r5, [%rd1];", 4, false },

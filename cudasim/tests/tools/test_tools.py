@@ -629,7 +629,8 @@ def run_tests(name, tests):
 def main():
     tests = [every_verb_has_help, results_come_back, an_array_that_nothing_writes_is_seen, structures_pass_by_value,
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
-             schedules_that_differ_are_reported, checks_can_be_left_out, programmatic_launches_overlap, a_trace_has_each_step, a_trace_has_operations,
+             schedules_that_differ_are_reported, checks_can_be_left_out, programmatic_launches_overlap,
+             a_trace_has_each_step, a_trace_has_operations,
              a_profile_counts, bank_conflicts_are_counted, matrices_are_counted, engines_are_counted,
              a_profile_is_readable,
              mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant,
