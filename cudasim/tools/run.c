@@ -103,8 +103,8 @@ static int run(const void *settings)
 const struct verb verb_run = { .name = "run",
                                .summary = "runs a kernel of a PTX file on arrays from .npy files",
                                .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
-                               .about = "Runs one launch, or --launches. Where the kernel does what it must not do, the "
-                                        "report is printed and no file is written.\n\n" KERNEL_ARGUMENTS,
+                               .about = "Runs one launch, or --launches. Where the kernel does what it must not do, "
+                                        "the report is printed and no file is written.\n\n" KERNEL_ARGUMENTS,
                                .shared = kernel_options,
     .options = options,
                                .defaults = &defaults,

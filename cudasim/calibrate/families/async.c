@@ -193,19 +193,17 @@ static void add_store(struct calibration *c, const struct form *f)
     free(t.bytes);
 }
 
+static void add_row(struct calibration *c, const struct row *row)
+{
+    const char *p = row->pattern;
+    if (strncmp(p, "cp.async(.ca|.cg)", 17) == 0) calibration_row(c, row, FULL_ROWS, add_copies);
+    else if (strncmp(p, "cp.async.mbarrier", 17) == 0) calibration_row(c, row, FULL_ROWS, add_arrival);
+    else if (strncmp(p, "st.async", 8) == 0 || strncmp(p, "red.async", 9) == 0)
+        calibration_row(c, row, FULL_ROWS * 2, add_store);
+}
+
 void calibration_family_async(struct calibration *c)
 {
-    for (const struct family *const *family = instruction_families; *family != NULL; family++)
-        for (int i = 0; i < (*family)->count; i++) {
-            const struct row *row = &(*family)->rows[i];
-            const struct module hopper = { .version = 90, .sm = 90, .suffix = 'a' };
-            const char *p = row->pattern;
-            char why[200];
-            if (!row_available(row, &hopper, why, sizeof why)) continue;
-            if (strncmp(p, "cp.async(.ca|.cg)", 17) == 0) calibration_row(c, row, FULL_ROWS, add_copies);
-            else if (strncmp(p, "cp.async.mbarrier", 17) == 0) calibration_row(c, row, FULL_ROWS, add_arrival);
-            else if (strncmp(p, "st.async", 8) == 0 || strncmp(p, "red.async", 9) == 0)
-                calibration_row(c, row, FULL_ROWS * 2, add_store);
-        }
+    calibration_hopper_rows(c, add_row);
     add_groups(c);
 }

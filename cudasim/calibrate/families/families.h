@@ -22,6 +22,9 @@ typedef void calibration_form(struct calibration *c, const struct form *f);
 struct row;
 void calibration_row(struct calibration *c, const struct row *row, uint32_t most, calibration_form *add);
 
+/* Calls `add` for each row that sm_90a has. */
+void calibration_hopper_rows(struct calibration *c, void (*add)(struct calibration *c, const struct row *row));
+
 /* Removes the cases from `first` on. */
 void calibration_drop(struct calibration *c, uint32_t first);
 

@@ -121,25 +121,23 @@ static const char branches[] =
     "mov.u32 %r9, %lanemask_eq; and.b32 %r8, %r8, %r9; st.shared.u32 [%r3], %r8; bra MANY;\n"
     "MANY: bar.sync 0; setp.eq.u32 %p2, %r0, 50; @%p2 exit; st.global.u32 [%l1+384], %r7;\n";
 
+static void add_row(struct calibration *c, const struct row *row)
+{
+    const char *p = row->pattern;
+    if (strchr(p, '#') != NULL) return;
+    const bool plain = row->operands[0] == '\0' && (strncmp(p, "fence", 5) == 0 || strncmp(p, "membar", 6) == 0);
+    const bool barrier =
+        (strncmp(p, "bar{", 4) == 0 || strncmp(p, "barrier", 7) == 0) && strstr(p, ".red") == NULL;
+    /* the driver's compiler of 580.159 dies of prefetch.local */
+    if (plain || barrier || strncmp(p, "prefetch", 8) == 0 || strncmp(p, "applypriority", 13) == 0)
+        calibration_row(c, row, FULL_ROWS, add_form);
+    else if (strncmp(p, "createpolicy.fractional", 23) == 0) calibration_row(c, row, FULL_ROWS, add_policy);
+    else if (strncmp(p, "createpolicy.range", 18) == 0) calibration_row(c, row, FULL_ROWS, add_range);
+}
+
 void calibration_family_ordering(struct calibration *c)
 {
-    for (const struct family *const *family = instruction_families; *family != NULL; family++)
-        for (int i = 0; i < (*family)->count; i++) {
-            const struct row *row = &(*family)->rows[i];
-            const struct module hopper = { .version = 90, .sm = 90, .suffix = 'a' };
-            const char *p = row->pattern;
-            char why[200];
-            if (!row_available(row, &hopper, why, sizeof why) || strchr(p, '#') != NULL) continue;
-            const bool plain =
-                row->operands[0] == '\0' && (strncmp(p, "fence", 5) == 0 || strncmp(p, "membar", 6) == 0);
-            const bool barrier =
-                (strncmp(p, "bar{", 4) == 0 || strncmp(p, "barrier", 7) == 0) && strstr(p, ".red") == NULL;
-            /* the driver's compiler of 580.159 dies of prefetch.local */
-            if (plain || barrier || strncmp(p, "prefetch", 8) == 0 || strncmp(p, "applypriority", 13) == 0)
-                calibration_row(c, row, FULL_ROWS, add_form);
-            else if (strncmp(p, "createpolicy.fractional", 23) == 0) calibration_row(c, row, FULL_ROWS, add_policy);
-            else if (strncmp(p, "createpolicy.range", 18) == 0) calibration_row(c, row, FULL_ROWS, add_range);
-        }
+    calibration_hopper_rows(c, add_row);
     struct text t;
     text_open(&t);
     fprintf(t.out, "%s%s%s", write_own, branches, read_other);

@@ -76,3 +76,12 @@ void calibration_row(struct calibration *c, const struct row *row, uint32_t most
     }
     free(pairs), free(forms);
 }
+
+void calibration_hopper_rows(struct calibration *c, void (*add)(struct calibration *c, const struct row *row))
+{
+    const struct module hopper = { .version = 90, .sm = 90, .suffix = 'a' };
+    char why[200];
+    for (const struct family *const *family = instruction_families; *family != NULL; family++)
+        for (int i = 0; i < (*family)->count; i++)
+            if (row_available(&(*family)->rows[i], &hopper, why, sizeof why)) add(c, &(*family)->rows[i]);
+}
