@@ -310,7 +310,7 @@ static void put_page(FILE *out, const struct table *t, const struct kept *kept, 
         "is a type.\n"
         "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row "
         "was checked\n"
-        "against: *hardware*, all output bytes of cases run on %s and simulated; "
+        "against: *hardware*, all output bytes of cases run on\n%s\nand simulated; "
         "*compilers*, forms in the %d\n"
         "files of kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
         "%u rows: %u checked on hardware (%u cases, %u different), %u in compilers' kernels only, %u from the "
