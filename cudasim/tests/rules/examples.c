@@ -55,6 +55,15 @@
     "POLL: " load ".shared.u32 %r6, [%r4]; setp.eq.u32 %p3, %r6, 0; @%p3 bra POLL;\n" \
     "ld.shared.u32 %r7, [%r3]; st.global.u32 [%rd3], %r7; END:\n"
 
+/* One cluster leaves four numbers in scratch memory, another waits for its flag and takes them. */
+#define HAND_OVER(store, load) \
+    "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra POLL;\n" \
+    "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd60]; st.global.v4.u32 [%rd63+16], {%r4, %r5, %r6, %r7};\n" \
+    store ".global.u32 [%rd63], 1; bra END;\n" \
+    "POLL: " load ".global.u32 %r2, [%rd63]; setp.eq.u32 %p2, %r2, 0; @%p2 bra POLL;\n" \
+    "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%rd63+16]; st.global.v4.u32 [%rd61], {%r4, %r5, %r6, %r7};\n" \
+    "st.relaxed.gpu.global.u32 [%rd63], 0; END:\n"
+
 #define COPY_NUMBERS(between) \
     "mov.u32 %r1, %tid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %rd60, %rd1; add.u64 %rd3, %rd61, %rd1;\n" between \
     "st.global.u32 [%rd3], %r2;\n"
@@ -115,6 +124,8 @@
 const struct rule_example rule_examples[RULE_COUNT] = {
     [RULE_RACE] = { FLAG("st.relaxed.cta", "ld.relaxed.cta"), FLAG("st.release.cta", "ld.acquire.cta"), "sm_90a", 1, 64,
                     32, 0, false },
+    [RULE_CLUSTER_RACE] = { HAND_OVER("st.relaxed.gpu", "ld.relaxed.gpu"), HAND_OVER("st.release.gpu", "ld.acquire.gpu"),
+                            "sm_90a", 1, 1, 4, 0, false, .more_clusters = 1 },
     [RULE_DEPENDENT_GRID] = { COPY_NUMBERS(READ_NUMBER WAIT_GRID), COPY_NUMBERS(WAIT_GRID READ_NUMBER), "sm_90a", 1, 32,
                               32, 0, true },
     [RULE_OPERATION_WAIT] = { BEGIN START_LOAD READ WAIT_LOAD KEEP, BEGIN START_LOAD WAIT_LOAD READ KEEP, ONE },

@@ -11,10 +11,11 @@ enum { NUMBERS = 128, BOX = 4, SCRATCH_BYTES = 512 };
 struct rule_example {
     const char *wrong, *right;
     const char *device;
-    uint32_t ctas, block;                 /* of the one cluster */
+    uint32_t ctas, block;                 /* of a cluster */
     uint32_t results;                     /* words at p1 */
     float product;                        /* what each of them is; 0: the number in its place at p0 */
     bool chained;                         /* a launch from p0 to p3, and beside it one from p3 to p1 */
+    uint32_t more_clusters;               /* than one */
 };
 
 /* By rule; a rule without an example has no texts. */

@@ -39,7 +39,7 @@ static void launch(struct test *t, const struct rule_example *e, CUfunction f, c
     attributes[0].value.clusterDim.x = e->ctas;
     attributes[0].value.clusterDim.y = attributes[0].value.clusterDim.z = 1;
     attributes[1].value.programmaticStreamSerializationAllowed = beside;
-    const CUlaunchConfig c = { e->ctas, 1, 1, e->block, 1, 1, 0, NULL, attributes, 2 };
+    const CUlaunchConfig c = { e->ctas * (1 + e->more_clusters), 1, 1, e->block, 1, 1, 0, NULL, attributes, 2 };
     CUdeviceptr values[4];
     void *parameters[4];
     for (int i = 0; i < 4; i++) values[i] = at[i], parameters[i] = &values[i];
@@ -233,13 +233,14 @@ struct files { char folder[64], kernel[96], in[96], out[96]; };
 static void check_command(struct test *t, const struct files *f, enum rule rule, const struct setting *s)
 {
     const struct rule_example *e = &rule_examples[rule];
-    char text[96], block[16], ctas[16], in[128], out[160], map[64], what[160];
+    char text[96], block[16], ctas[16], grid[16], in[128], out[160], map[64], what[160];
     snprintf(block, sizeof block, "%u", e->block);
     snprintf(ctas, sizeof ctas, "%u", e->ctas);
+    snprintf(grid, sizeof grid, "%u", e->ctas * (1 + e->more_clusters));
     snprintf(in, sizeof in, "in:%s", f->in);
     snprintf(out, sizeof out, "out:%s:u32:%d", f->out, NUMBERS);
     snprintf(map, sizeof map, "tensormap:1:u32:%d:%d", NUMBERS, BOX);
-    struct process p = { .words = { CUDASIM_COMMAND, "run", f->kernel, "--block", block, "--grid", ctas, "--cluster",
+    struct process p = { .words = { CUDASIM_COMMAND, "run", f->kernel, "--block", block, "--grid", grid, "--cluster",
                                     ctas, "--arg", in, "--arg", out, "--arg", map, "--arg", "zero:512" } };
     int words = 17;
     if (s->reports != NULL) p.words[words++] = "--reports", p.words[words++] = s->reports;

@@ -43,12 +43,12 @@ static bool launch(struct sim *sim, const struct rule_example *e, const uint64_t
 {
     const uint64_t first[4] = { parameters[0], parameters[3], parameters[2], parameters[3] },
                    second[4] = { parameters[3], parameters[1], parameters[2], parameters[3] };
-    struct grids_in_flight flight = { .count = 0 };
-    struct launch l = { .image = &sim->image, .function = ptx_function(sim->module, "k"), .grid = { e->ctas, 1, 1 },
+    struct launch l = { .image = &sim->image, .function = ptx_function(sim->module, "k"),
+                        .grid = { e->ctas * (1 + e->more_clusters), 1, 1 },
                         .block = { e->block, 1, 1 }, .cluster = { e->ctas, 1, 1 },
                         .parameters = (const uint8_t *)(e->chained ? first : parameters) };
     if (!machine_run(&sim->machine, &l, &sim->report) || !e->chained) return sim->report.code == REPORT_NONE;
-    grids_in_flight_add(&flight, &sim->machine, &l);
+    const struct grids_in_flight flight = sim->machine.in_flight;
     l.parameters = (const uint8_t *)second;
     l.beside = &flight;
     return machine_run(&sim->machine, &l, &sim->report);
