@@ -40,11 +40,11 @@ static unsigned kept_registers(void)
 
 #ifdef BSMI_EMULATED_UNITS
 /* A build for tests: matrix units are emulated (tests/cpu/units) wherever AVX-512 is there. */
-static bool has_tiles(void) { return true; }
+static bool has_tile_unit(void) { return true; }
 static bool may_use_tiles(void) { return true; }
 static bool has_bf16_dot_products(void) { return true; }
 #else
-static bool has_tiles(void)
+static bool has_tile_unit(void)
 {
     enum { TILES = 1 << 17 | 1 << 18 };                       /* of XCR0: their configuration and their data */
     enum { AMX = 1 << 22 | 1 << 24 | 1 << 25 };               /* of CPUID 7.0's EDX: AMX-BF16, AMX-TILE, AMX-INT8 */
@@ -103,8 +103,8 @@ static uint32_t found_by_cpuid(void)
     if (zmm && (extended_b & AVX512) == AVX512 && avx512vl) found |= BSM_CPU_AVX512;
     if (zmm && (extended_c & bit_AVX512VNNI) != 0) found |= BSM_CPU_AVX512_VNNI;
     if (zmm && has_bf16_dot_products()) found |= BSM_CPU_AVX512_BF16;
-    /* Every CPU with tiles has permutations of bytes, too, which its kernels use. */
-    if (zmm && (extended_c & bit_AVX512VBMI) != 0 && has_tiles()) found |= BSM_CPU_AMX;
+    /* What packs tiles needs AVX512_VBMI, which every CPU with AMX has. */
+    if (zmm && (extended_c & bit_AVX512VBMI) != 0 && has_tile_unit()) found |= BSM_CPU_AMX;
     return found;
 }
 

@@ -28,6 +28,8 @@ extern const struct bsmi_microkernel bsmi_bf16_dot_avx512, bsmi_bf16_dot_few_row
 /* Tiles of S by AMX. */
 size_t bsmi_bf16_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_int8_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);
+void bsmi_int8_tiles_amx(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_bf16_few_rows_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch);
 #elif defined(__aarch64__)

@@ -32,7 +32,7 @@ static bool any_outside(struct bounds bounds, const uint8_t *codes, int64_t coun
     return least < bounds.least || behind_most > bounds.most + 1;
 }
 
-static bool block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k)
+bool bsmi_block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k)
 {
     uint8_t codes[32], any = 0;
     const int64_t first = s * m->block, count = BSMI_MIN(m->block, k - first);
@@ -47,7 +47,7 @@ static bool leaves_bounds(const struct bsmi_matrix *m, struct bounds bounds, int
 {
     uint8_t code;
     bsmi_row_scales(m, batch, row, s, 1, &code);
-    return any_outside(bounds, &code, 1) && !block_is_zero(m, batch, row, s, k);
+    return any_outside(bounds, &code, 1) && !bsmi_block_is_zero(m, batch, row, s, k);
 }
 
 /* The middle of the range of a row that leaves the bounds. */
@@ -58,7 +58,7 @@ static int16_t exponent_of_range(const struct bsmi_matrix *m, bool beside_bf16, 
     for (int64_t s = 0; s * m->block < k; s++) {
         uint8_t code;
         bsmi_row_scales(m, batch, row, s, 1, &code);
-        if (code == NAN_SCALE || (code >= least && code <= most) || block_is_zero(m, batch, row, s, k)) continue;
+        if (code == NAN_SCALE || (code >= least && code <= most) || bsmi_block_is_zero(m, batch, row, s, k)) continue;
         least = BSMI_MIN(least, code), most = BSMI_MAX(most, code);
     }
     least += element_ranges[m->element].least - BIAS, most += element_ranges[m->element].most - BIAS;

@@ -25,6 +25,9 @@ static inline int bsmi_bf16_terms(bsm_element element) { return element == BSM_F
 void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, int64_t batch, int64_t first,
                         int64_t count, int64_t split, int64_t k, int16_t *exponents);
 
+/* Block s of a row, of which the first k columns count, has elements that are zeros and no others. */
+bool bsmi_block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k);
+
 /* Those of a tile's rows of A and of its columns; NULL where all of them are 0. */
 struct bsmi_bf16_exponents { const int16_t *a, *b; };
 

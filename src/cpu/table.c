@@ -31,6 +31,13 @@ static bool sums_bf16(bsm_format a, bsm_format b)
     return bsmi_bf16_terms(bsm_format_get((int)a)->element) > 0 && bsmi_bf16_terms(bsm_format_get((int)b)->element) > 0;
 }
 
+/* Both are blocks of small integers with scales that are powers of two. */
+static bool sums_shifted_integers(bsm_format a, bsm_format b)
+{
+    return bsmi_sums_exact_blocks(a, b) && bsm_format_get((int)a)->scale == BSM_E8M0
+           && bsm_format_get((int)b)->scale == BSM_E8M0;
+}
+
 /* B's elements have at most 8 bits. */
 static bool sums_fp32_chains_of_codes(bsm_format a, bsm_format b)
 {
@@ -74,6 +81,7 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define BF16_PAIR sums_bf16_pairs, BSMI_FAMILY_AVX512_BF16
 #define MMLA_PAIR sums_bf16_pairs, BSMI_FAMILY_ARM_BF16
 #define AMX_PAIR sums_bf16, BSMI_FAMILY_AMX_BF16
+#define AMX_INT8_PAIR sums_shifted_integers, BSMI_FAMILY_AMX_BF16
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
@@ -93,6 +101,7 @@ const char *bsmi_family_order(enum bsmi_family family)
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
     { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx, 0) },
+    { "int8_tiles_amx",              AMX,    AMX_INT8_PAIR, 16, 32, 1024, 512, 0, UNIT(int8_tiles_amx, 256) },
     { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024,  512,  0, UNIT(bf16_tiles_amx, 256) },
     { "fp4_few_rows_avx2",           AVX2,   FP4_PAIR,    4, 32,    4, 1024,  4, MICROKERNEL(bsmi_fp4_few_rows_avx2) },
     { "int8_few_rows_avx2",          AVX2,   INT8_PAIR,   4, 32,    4, 1024,  2,

@@ -15,13 +15,13 @@
  *
  * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees. */
 #if defined(__x86_64__)
-#include "amx.h"
 #include "bf16_columns_avx512.h"
 #include "bf16_rows_vbmi.h"
 #include "bf16_tiles_avx512.h"
 #include "core/core.h"
 #include "cpu/bf16_sums.h"
 #include "cpu/kernels.h"
+#include "cpu/x86/amx.h"
 #include "matrix/rows.h"
 
 #define UNIT \
