@@ -21,6 +21,7 @@ struct tile {
 
 static _Thread_local bool configured;
 static _Thread_local struct tile tiles[TILES];
+static _Thread_local long int8_products;
 
 __attribute__((noreturn)) static void refuse(const char *instruction, const char *rule)
 {
@@ -73,6 +74,8 @@ void emulated_tilerelease(void)
 }
 
 bool emulated_tiles_are_released(void) { return !configured; }
+
+long emulated_int8_products(void) { return int8_products; }
 
 void emulated_tilezero(int number)
 {
@@ -148,6 +151,7 @@ void emulated_tdpbssd(int sums_number, int a_number, int b_number)
     struct tile *sums = get_tile(sums_number, "tdpbssd");
     const struct tile *a = get_tile(a_number, "tdpbssd"), *b = get_tile(b_number, "tdpbssd");
     check_shapes(sums, a, b, "tdpbssd");
+    int8_products++;
     for (int row = 0; row < sums->rows; row++)
         for (int column = 0; column < sums->bytes / 4; column++)
             sums->int32[row][column] = dot_of_bytes(a->int8[row], b, column, sums->int32[row][column]);
