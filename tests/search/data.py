@@ -8,7 +8,9 @@
     sparse      as codes, but most blocks are zeros, some of them under scales that are far larger than the others
     special     as codes, with NaN, infinity, -0 and NaN scales here and there
     edges       where matrix units change: rows at both ends of what bf16 holds for them, with exponents of their own or
-                too wide for one; bf16 around 2^-126, some subnormal; neighbours that cancel.  Drawn apart"""
+                too wide for one; bf16 around 2^-126, some subnormal; neighbours that cancel.  Drawn apart
+    narrow      where sums of small integers are exact, or just not: any codes or the largest ones, scales of a row within
+                a few binades, some blocks of zeros under any scales.  Drawn apart"""
 import numpy as np
 
 from formats import E8M0, FORMATS, SCALE_NAN, SCALES, UE4M3
@@ -152,6 +154,27 @@ def _edges(format_, rng, shape):
     return codes, _edge_scales(format_, rng, shape[:-1] + (columns,))
 
 
+def _narrow(format_, rng, shape):
+    codes = _finite(format_, rng, shape)
+    if rng.random() < 0.4 and format_.element.values is not None:
+        sizes = np.abs(np.where(np.isfinite(format_.element.values), format_.element.values, 0))
+        largest = np.flatnonzero(sizes == sizes.max()).astype(np.uint32)
+        codes = np.where(rng.random(shape) < 0.97, rng.choice(largest), codes).astype(np.uint32)
+    if not format_.block:
+        return codes, None
+    columns = format_.scale_columns(shape[-1])
+    if format_.scale == "ue4m3":
+        return codes, _near_scales(format_, rng, shape[:-1] + (columns,))
+    span = {"e2m1": 3, "e2m3": 1}.get(format_.element.name, 0) + int(rng.random() < 0.1)
+    far = rng.random() < 0.3
+    bases = rng.integers(0, 250, shape[:-1] + (1,)) if far else 124 + rng.integers(-8, 9, shape[:-1] + (1,))
+    scales = (bases + rng.integers(0, span + 1, shape[:-1] + (columns,))).astype(np.uint8)
+    zero = rng.random(scales.shape) < (0.1 if rng.random() < 0.3 else 0)
+    codes[np.repeat(zero, format_.block, -1)[..., : shape[-1]]] = 0
+    scales[zero] = _wide_scales(format_, rng, scales.shape)[zero]
+    return codes, scales
+
+
 def _sprinkle(format_, rng, codes, scales):
     """NaN, infinity and -0 at some elements, NaN at some scales."""
     element = format_.element
@@ -184,6 +207,8 @@ def make(format_name, style, shape, rng, tensor_scale=None, divides=False):
         codes, scales = _quantized(format_, rng, shape)
     elif style == "edges":
         codes, scales = _edges(format_, rng, shape)
+    elif style == "narrow":
+        codes, scales = _narrow(format_, rng, shape)
     elif style == "sparse":
         codes, scales = _sparse(format_, rng, shape)
     else:

@@ -184,6 +184,17 @@ def _groups_along_k(rng, problem):
         bias["gap"] = rng.randrange(0, 5)
 
 
+def _narrow(rng, problem):
+    """Sums of small integers, as kernels of int8 take them: of a pair that they serve the second one is such."""
+    for operand in "ab":
+        problem[operand]["data"] = "narrow"
+    if _chance(rng, 0.5):
+        problem["kernel"] = 1
+    if _chance(rng, 0.3) and not problem["groups"] and "along_k" not in problem:
+        problem.update(m=rng.randrange(1, 20), n=2 * rng.randrange(1, 9),          # where sums reach 2^24
+                       k=rng.choice([1024, 1040, 1792, 2048, 2080, 4640, 4672, 4800]))
+
+
 def product(rng, limits):
     m, n, k = _grouped_shape(rng, limits) if _chance(rng, 0.08) else _shape(rng, limits)
     a_batch, b_batch, groups = _sharing(rng, m)
@@ -226,6 +237,8 @@ def product(rng, limits):
     if not limits.cuda and _chance(own, 0.2):
         for operand in own.choice(["ab", "ab", "a", "b"]):
             problem[operand]["data"] = "edges"
+    elif not limits.cuda and _chance(own, 0.25):
+        _narrow(own, problem)
     return problem
 
 
