@@ -66,7 +66,8 @@ static struct operand operand_of(struct test *t, const struct shape *shape)
 {
     struct operand o = operand_make(shape, 0xff);
     operand_fill(t, &o, false);
-    for (int64_t r = 0; r < o.m.rows; r++) set_span(t, &o, r, USUAL + (int)rnd_between(t, -9, 9), span_of(shape->format));
+    for (int64_t r = 0; r < o.m.rows; r++)
+        set_span(t, &o, r, USUAL + (int)rnd_between(t, -9, 9), span_of(shape->format));
     return o;
 }
 
@@ -263,6 +264,12 @@ static void exponents_of_rows(struct test *t)
         }
 }
 
+static void fill_rows(struct test *t, struct operand *o, uint32_t code, int scale)
+{
+    for (int64_t r = 0; r < o->m.rows; r++)
+        for (int64_t s = 0; s < blocks_of(o); s++) fill_block(t, o, r, s, code), set_scale(t, o, r, s, scale);
+}
+
 /* The bound: largest integers in every place, -128 among them.  1,024 of int8 by int8 make 2^24 exactly. */
 static void largest_integers(struct test *t)
 {
@@ -276,10 +283,7 @@ static void largest_integers(struct test *t)
             for (int odd = 0; odd < 2; odd++) {
                 const int64_t k = beyond ? sums[i].beyond : sums[i].within;
                 struct operand a = plain(t, sums[i].format, 3, k), b = plain(t, sums[i].format, 18, k);
-                for (int64_t s = 0; s < blocks_of(&a); s++) {
-                    for (int64_t r = 0; r < 3; r++) fill_block(t, &a, r, s, sums[i].code), set_scale(t, &a, r, s, USUAL);
-                    for (int64_t r = 0; r < 18; r++) fill_block(t, &b, r, s, sums[i].code), set_scale(t, &b, r, s, 7);
-                }
+                fill_rows(t, &a, sums[i].code, USUAL), fill_rows(t, &b, sums[i].code, 7);
                 for (int64_t n = 0; n < 5 && odd; n++)
                     set_code(t, &a, 1, rnd_below(t, k), sums[i].odd), set_code(t, &b, 2, rnd_below(t, k), sums[i].odd);
                 check(t, &a, &b, beyond == 0);

@@ -33,7 +33,8 @@ FOLDERS = {
     "quantize": {"block": [], "walk": ["block"], "kernels": ["block", "walk"], ".": ["block", "walk", "kernels"]},
     "file": {"io": [], "npy": ["io"], "tensors": [], "read": ["io", "tensors"], "weights": ["read"],
              "write": ["io", "tensors"]},
-    "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "x86/bf16": [".", "x86"], "arm": ["."]},
+    "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "x86/bf16": [".", "x86"],
+            "x86/int8": [".", "x86", "x86/bf16"], "arm": ["."]},
     "cli": {
         ".": [], "args": ["."], "io": ["."], "plot": [".", "io"], "machine": ["."], "matrices": [".", "io"],
         "checkpoint": [".", "io", "matrices"],

@@ -9,8 +9,8 @@
     special     as codes, with NaN, infinity, -0 and NaN scales here and there
     edges       where matrix units change: rows at both ends of what bf16 holds for them, with exponents of their own or
                 too wide for one; bf16 around 2^-126, some subnormal; neighbours that cancel.  Drawn apart
-    narrow      where sums of small integers are exact, or just not: any codes or the largest ones, scales of a row within
-                a few binades, some blocks of zeros under any scales.  Drawn apart"""
+    narrow      where sums of small integers are exact, or just not: any codes or the largest ones, scales of a row
+                within a few binades, some blocks of zeros under any scales.  Drawn apart"""
 import numpy as np
 
 from formats import E8M0, FORMATS, SCALE_NAN, SCALES, UE4M3

@@ -1,8 +1,8 @@
 /* A tile of S by AMX: the loops around products of two panels, the same for tiles of bf16 and of int8.
  *
- * Operands are panels of tiles of 1 KiB.  A's has 16 rows of a slice, 64 bytes each; B's the same of 16 columns by words
- * of 4 bytes.  In a panel of `sixteens` times 16 rows the tile of slice s, term t (row_exponents.h) and sixteen i is
- * number (s * terms + t) * sixteens + i. */
+ * Operands are panels of tiles of 1 KiB.  A's has 16 rows of a slice, 64 bytes each; B's the same of 16 columns by
+ * words of 4 bytes.  In a panel of `sixteens` times 16 rows the tile of slice s, term t (row_exponents.h) and sixteen i
+ * is number (s * terms + t) * sixteens + i. */
 #ifndef BSMI_TILES_AMX_H
 #define BSMI_TILES_AMX_H
 
@@ -49,7 +49,7 @@ struct bsmi_amx_job {
 size_t bsmi_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_amx_sum(const struct bsmi_amx_job *job, void *scratch);
 
-/* Register tiles: 0 to 3 are the sums, 2 x 2 or of 16 rows 1 x 2. --------------------------------------------------- */
+/* Register tiles: 0 to 3 are the sums, 2 x 2 or of 16 rows 1 x 2 --------------------------------------------------- */
 
 BSMI_AMX_INLINE void bsmi_amx_load_sums(int sixteens, const float *sums, ptrdiff_t pitch)
 {

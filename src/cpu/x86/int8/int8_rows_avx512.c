@@ -135,7 +135,7 @@ static struct scales of_nonzero_blocks(const struct bsmi_matrix *m, int64_t batc
     return all;
 }
 
-/* The tile -----------------------------------------------------------------------------------------------------------*/
+/* The tile ----------------------------------------------------------------------------------------------------------*/
 
 /* Rows [first, first + count) of an operand, the tile's K. */
 struct rows { const struct bsmi_operand *operand; int64_t batch, first, count, split, k; };

@@ -2,9 +2,9 @@
  * columns, 64 of K in the 16 cycles that 32 take as bf16.  tiles_amx.h has the loops around it.
  *
  * A tile of S goes this way where its rows are rows of int8 numbers whose sums fp32 holds (int8_rows_avx512.h).  Then
- * the sums of the bf16 tiles are exact, in their order as in any, and so are these, as 32-bit integers; times the powers
- * of two of both rows they are the same fp32 numbers, +0 where they are zero.  Other tiles are computed as bf16: a row's
- * bits depend on nothing but the rows it meets, whichever way its tile goes. */
+ * the sums of the bf16 tiles are exact, in their order as in any, and so are these, as 32-bit integers; times the
+ * powers of two of both rows they are the same fp32 numbers, +0 where they are zero.  Other tiles are computed as bf16:
+ * an element's bits depend on its two rows alone, whichever way its tile goes. */
 #if defined(__x86_64__)
 #include "core/core.h"
 #include "cpu/kernels.h"
