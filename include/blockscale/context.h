@@ -30,9 +30,10 @@ enum {
     BSM_CPU_DOTPROD = 1u << 4,           /* Arm: dot products of bytes, FEAT_DotProd */
     BSM_CPU_I8MM = 1u << 5,              /* Arm: matrix multiplications of bytes, FEAT_I8MM */
     BSM_CPU_AVX512_BF16 = 1u << 6,       /* dot products of pairs of bf16 */
-    BSM_CPU_AMX = 1u << 7,               /* tiles of bf16 and int8: AMX-TILE, AMX-BF16 and AMX-INT8 together, beside
-                                            AVX-512's VBMI, which every such CPU has, where Linux grants the process the registers; the first context that may use
-                                            them asks for all */
+    BSM_CPU_AMX = 1u << 7,               /* tiles of bf16 and int8: AMX-TILE, AMX-BF16 and AMX-INT8 together, and
+                                            AVX512_VBMI, which every CPU with them has, where Linux grants the process
+                                            the registers; the first context that may use them
+                                            asks for all */
     BSM_CPU_BF16 = 1u << 8,              /* Arm: dot products and matrix multiplications of bf16, FEAT_BF16 */
     BSM_CPU_ALL = 0x7fffffff
 };

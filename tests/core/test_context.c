@@ -151,7 +151,7 @@ static bool read_flags(char *line, int bytes)
 static bool has_tiles(const char *flags)
 {
     return strstr(flags, " amx_tile ") != NULL && strstr(flags, " amx_bf16 ") != NULL
-           && strstr(flags, " amx_int8 ") != NULL;
+           && strstr(flags, " amx_int8 ") != NULL && strstr(flags, " avx512vbmi ") != NULL;
 }
 
 static void features_are_what_the_cpu_reports(struct test *t)
