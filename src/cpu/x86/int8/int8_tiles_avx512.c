@@ -152,9 +152,10 @@ VBMI_INLINE __m512i decode_row(enum kind kind, const struct rows *rows, int64_t 
 /* to_next: bytes from the tile of a slice to that of the next one. */
 VBMI_INLINE void fill_row_tiles(enum kind kind, const struct rows *rows, int64_t slices, int64_t to_next, int8_t *tile)
 {
-    for (int64_t s = 0; s < slices; s++, tile += to_next)
+    for (int64_t s = 0; s < slices; s++, tile += to_next) {
 #pragma GCC unroll 16
         for (int r = 0; r < ROWS; r++) _mm512_store_si512(tile + 64 * r, decode_row(kind, rows, s, r));
+    }
 }
 
 VBMI static void row_tiles(enum kind kind, const struct rows *rows, int64_t slices, int64_t to_next, int8_t *tile)
