@@ -39,7 +39,7 @@ static unsigned kept_registers(void)
 }
 
 #ifdef BSMI_EMULATED_UNITS
-/* A build for tests: matrix units are emulated (tests/cpu/units) wherever AVX-512 is there. */
+/* A build for tests: matrix units are emulated (tests/cpu/units) wherever what packs for them is there. */
 static bool has_tile_unit(void) { return true; }
 static bool may_use_tiles(void) { return true; }
 static bool has_bf16_dot_products(void) { return true; }

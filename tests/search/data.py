@@ -9,8 +9,9 @@
     special     as codes, with NaN, infinity, -0 and NaN scales here and there
     edges       where matrix units change: rows at both ends of what bf16 holds for them, with exponents of their own or
                 too wide for one; bf16 around 2^-126, some subnormal; neighbours that cancel.  Drawn apart
-    narrow      where sums of small integers are exact, or just not: any codes or the largest ones, scales of a row
-                within a few binades, some blocks of zeros under any scales.  Drawn apart"""
+    narrow      where sums of small integers are exact: any codes, scales of a row within a few binades or just not,
+                some blocks of zeros under any scales.  Drawn apart
+    largest     as narrow, most codes the largest: where sums are just not exact.  Drawn apart"""
 import numpy as np
 
 from formats import E8M0, FORMATS, SCALE_NAN, SCALES, UE4M3
@@ -154,9 +155,9 @@ def _edges(format_, rng, shape):
     return codes, _edge_scales(format_, rng, shape[:-1] + (columns,))
 
 
-def _narrow(format_, rng, shape):
+def _narrow(format_, rng, shape, largest_codes):
     codes = _finite(format_, rng, shape)
-    if rng.random() < 0.4 and format_.element.values is not None:
+    if largest_codes and format_.element.values is not None:
         sizes = np.abs(np.where(np.isfinite(format_.element.values), format_.element.values, 0))
         largest = np.flatnonzero(sizes == sizes.max()).astype(np.uint32)
         codes = np.where(rng.random(shape) < 0.97, rng.choice(largest), codes).astype(np.uint32)
@@ -207,8 +208,8 @@ def make(format_name, style, shape, rng, tensor_scale=None, divides=False):
         codes, scales = _quantized(format_, rng, shape)
     elif style == "edges":
         codes, scales = _edges(format_, rng, shape)
-    elif style == "narrow":
-        codes, scales = _narrow(format_, rng, shape)
+    elif style in ("narrow", "largest"):
+        codes, scales = _narrow(format_, rng, shape, style == "largest")
     elif style == "sparse":
         codes, scales = _sparse(format_, rng, shape)
     else:

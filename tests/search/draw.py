@@ -186,13 +186,14 @@ def _groups_along_k(rng, problem):
 
 def _narrow(rng, problem):
     """Sums of small integers, as kernels of int8 take them: of a pair that they serve the second one is such."""
+    style = "narrow" if problem["groups"] or "along_k" in problem or _chance(rng, 0.5) else "largest"
     for operand in "ab":
-        problem[operand]["data"] = "narrow"
-    if _chance(rng, 0.5):
-        problem["kernel"] = 1
-    if _chance(rng, 0.3) and not problem["groups"] and "along_k" not in problem:
-        problem.update(m=rng.randrange(1, 20), n=2 * rng.randrange(1, 9),          # where sums reach 2^24
+        problem[operand]["data"] = style
+    if style == "largest":                             # sums reach 2^24
+        problem.update(m=rng.randrange(1, 20), n=2 * rng.randrange(1, 9),
                        k=rng.choice([1024, 1040, 1792, 2048, 2080, 4640, 4672, 4800]))
+    if style == "largest" or _chance(rng, 0.5):
+        problem["kernel"] = 1
 
 
 def product(rng, limits):

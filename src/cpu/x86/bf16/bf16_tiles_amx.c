@@ -5,7 +5,6 @@
  * however K is cut here, so that an element's bits depend on nothing but its rows. */
 #if defined(__x86_64__)
 #include "bf16_tiles_avx512.h"
-#include "core/core.h"
 #include "cpu/kernels.h"
 #include "cpu/x86/tiles_amx.h"
 
