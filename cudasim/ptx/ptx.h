@@ -122,6 +122,7 @@ struct variable {
     enum space space;
     enum ptx_type type;
     bool external, visible, is_parameter, of_entry, pointer;
+    bool managed;                         /* .attribute(.managed): the host reads and writes it too */
     uint32_t align;
     uint32_t vector;
     uint64_t count, bytes;                /* elements; bytes of all.  .extern .shared x[]: 0 */

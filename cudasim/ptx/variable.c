@@ -198,6 +198,7 @@ static void read_head(struct reader *r, struct variable *v)
             token_next(r);
             token_expect(r, '(');
             if (!token_is_word(r, ".managed")) reader_fail(r, "this attribute is not known here");
+            v->managed = true;
             token_next(r);
             token_expect(r, ')');
         } else if (token_is_word(r, ".ptr") && v->type != T_NONE) {

@@ -16,6 +16,7 @@ CUDASIM_EXPORT CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary libra
 CUDASIM_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned count, CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name);
+CUDASIM_EXPORT CUresult cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name);
 CUDASIM_EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel);
 CUDASIM_EXPORT CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel);
 CUDASIM_EXPORT CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
@@ -196,6 +197,16 @@ CUresult cuLibraryGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUlibrary libra
     if (result == CUDA_SUCCESS && pointer != NULL) *pointer = module->image.address[v->index];
     if (result == CUDA_SUCCESS && bytes != NULL) *bytes = v->bytes;
     return driver_leave(result);
+}
+
+/* A managed variable has one address, for the host and for kernels. */
+CUresult cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name)
+{
+    const CUresult begun = begin(library, name != NULL);
+    const struct variable *v = begun == CUDA_SUCCESS ? ptx_variable(library->module, name) : NULL;
+    driver_leave(begun);
+    if (begun != CUDA_SUCCESS) return begun;
+    return v != NULL && v->managed ? cuLibraryGetGlobal(pointer, bytes, library, name) : CUDA_ERROR_NOT_FOUND;
 }
 
 /* ---- kernels ---- */

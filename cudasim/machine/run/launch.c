@@ -66,14 +66,16 @@ bool image_open(struct image *image, struct machine *machine, const struct modul
     for (uint32_t i = 0; i < module->variable_count; i++) {
         const struct variable *v = module->variables[i];
         if (v->space == SPACE_SHARED || v->bytes == 0) continue;
-        const uint64_t base = global_allocate(&machine->memory, v->bytes, v->align, v->name);
+        const uint64_t base = v->managed ? global_map(&machine->memory, v->bytes, ALLOCATION_MANAGED)
+                                         : global_allocate(&machine->memory, v->bytes, v->align, v->name);
         if (base == 0) {
             image_close(image, machine);
             return false;
         }
         image->address[i] = base;
         /* the newest is the last */
-        machine->memory.allocation[machine->memory.count - 1].read_only = v->space == SPACE_CONST;
+        struct allocation *made = &machine->memory.allocation[machine->memory.count - 1];
+        made->read_only = v->space == SPACE_CONST, made->name = v->name;
         if (v->initial != NULL) memcpy(global_host(&machine->memory, base, v->bytes), v->initial, v->bytes);
     }
     for (uint32_t i = 0; i < module->variable_count; i++) relocate(image, machine, module->variables[i]);
