@@ -212,7 +212,7 @@ install: all
 
 install-cudasim:
 	@scripts/need $(tools)
-	@$(call build,release,--target cudasim cudasim_command)
+	@$(call build,release,--target cudasim cudasim_runtime cudasim_command)
 	@cmake --install build/release --prefix $(PREFIX) --component cudasim
 
 wheel:

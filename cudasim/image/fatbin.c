@@ -2,8 +2,8 @@
  *
  * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a
  * header of its own.  NVIDIA does not document the container; the fields here are those that nvcc 13.0's output shows
- * (kind 1: PTX, 2: cubin; the architecture as a number; flags that say how the payload is compressed).  A fatbin
- * carries its size: nothing behind it is read. */
+ * (kind 1: PTX, 2: cubin; the architecture as a number; flags that say how the payload is compressed, and its sizes).
+ * A fatbin carries its size: nothing behind it is read. */
 #include "image/fatbin.h"
 
 #include <stdio.h>
@@ -23,8 +23,9 @@ struct entry {
     uint32_t compressed_bytes, options;
     uint16_t minor, major;
     uint32_t architecture, name, name_bytes;
-    uint64_t flags;
+    uint64_t flags, reserved, content_bytes;
 };
+_Static_assert(sizeof(struct entry) == ENTRY_BYTES, "the fields of an entry");
 
 static uint32_t first_word(const void *image)
 {
@@ -81,6 +82,7 @@ enum fatbin_step fatbin_next(struct fatbin_walk *walk, struct payload *payload, 
     }
     *payload = (struct payload){
         .kind = (enum payload_kind)e.kind, .bytes = place + e.header_bytes, .size = (size_t)e.bytes,
+        .packed = e.compressed_bytes, .content = (size_t)e.content_bytes,
         .packing = (e.flags & IS_ZSTD) != 0 ? PAYLOAD_ZSTD : (e.flags & IS_LZ4) != 0 ? PAYLOAD_LZ4 : PAYLOAD_PLAIN,
     };
     walk->at += e.header_bytes + e.bytes;

@@ -20,6 +20,7 @@ struct payload {
     enum payload_packing packing;
     const void *bytes;
     size_t size;                          /* as it lies there, padding behind it included where it is not packed */
+    size_t packed, content;               /* of LZ4: bytes of the block, without padding, and what it unpacks to */
 };
 
 /* begin sets a walk in front of the first payload, next steps to one until END.  begin gives false, and next WRONG,

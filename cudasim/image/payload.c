@@ -1,5 +1,7 @@
-/* Payloads of fatbins, unpacked: nvcc 13 packs PTX as Zstandard frames, and cubins too with -compress-mode=size. */
+/* Payloads of fatbins, unpacked: nvcc 13 packs PTX as Zstandard frames, and cubins too with -compress-mode=size; with
+ * -compress-mode=speed, and before, as blocks of LZ4. */
 #include "image/fatbin.h"
+#include "image/lz4.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +11,8 @@
 #include <zstd.h>
 #endif
 
-/* A frame says itself how long its content is; nobody's kernels are longer than this, and no memory is taken for a
- * lie. */
+/* A frame, or a block's entry, says itself how long its content is; nobody's kernels are longer than this, and no
+ * memory is taken for a lie. */
 #define MOST_BYTES ((size_t)1 << 30)
 
 static char *allocate(size_t size, char *why, size_t why_bytes)
@@ -56,16 +58,27 @@ static char *unpack_zstd(const struct payload *payload, size_t *size, char *why,
 }
 #endif
 
+static char *unpack_lz4(const struct payload *payload, size_t *size, char *why, size_t why_bytes)
+{
+    if (payload->packed > payload->size || payload->content > MOST_BYTES) {
+        snprintf(why, why_bytes, "a packed payload of this fatbin is no LZ4 block of at most 1 GiB");
+        return NULL;
+    }
+    *size = payload->content;
+    char *bytes = allocate(*size, why, why_bytes);
+    if (bytes == NULL || lz4_unpack(payload->bytes, payload->packed, (uint8_t *)bytes, *size)) return bytes;
+    snprintf(why, why_bytes, "a packed payload of this fatbin is damaged");
+    free(bytes);
+    return NULL;
+}
+
 char *payload_unpack(const struct payload *payload, size_t *size, char *why, size_t why_bytes)
 {
     char *bytes = NULL;
     switch (payload->packing) {
     case PAYLOAD_PLAIN: bytes = copy_of(payload, size, why, why_bytes); break;
     case PAYLOAD_ZSTD: bytes = unpack_zstd(payload, size, why, why_bytes); break;
-    case PAYLOAD_LZ4:
-        snprintf(why, why_bytes, "this fatbin is compressed by LZ4, which is not read here: build it with nvcc "
-                                 "-compress-mode=default, size or none");
-        break;
+    case PAYLOAD_LZ4: bytes = unpack_lz4(payload, size, why, why_bytes); break;
     }
     if (bytes != NULL && payload->kind == PAYLOAD_PTX) *size = strnlen(bytes, *size);
     return bytes;

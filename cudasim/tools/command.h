@@ -49,17 +49,19 @@ struct verb {
     const void *defaults;
     size_t settings_bytes;
     int (*run)(const void *settings); /* returns an enum exit_status */
+    bool (*ends_options)(const char *argument); /* NULL: no argument does; what follows one that does is not the
+                                                   verb's */
 };
 
 /* Settings are filled with the defaults before.  Prints what is wrong; EXIT_DONE or EXIT_BAD_INPUT.  rest: what follows
- * "--". */
+ * "--", or the argument that ends the options. */
 int options_parse(const struct verb *verb, int count, char **arguments, void *settings, char ***rest);
 void options_help(const struct verb *verb, FILE *file);
 
 /* Prints "cudasim: sentence" on stderr and returns EXIT_BAD_INPUT. */
 __attribute__((format(printf, 1, 2))) int bad_input(const char *format, ...);
 
-/* The arguments behind "--", NULL-terminated, of the running command; NULL: none. */
+/* The arguments that are not the verb's own, NULL-terminated, of the running command; NULL: none. */
 char **command_rest(void);
 
 /* A whole file, with a zero behind it; NULL after saying why not. */

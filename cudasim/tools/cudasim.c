@@ -18,21 +18,22 @@ static void help(FILE *file)
           "Executes PTX kernels without a GPU and checks them harder than hardware does.\n\n",
           file);
     for (int i = 0; i < VERBS; i++) fprintf(file, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\n`cudasim VERB --help` says more of a verb.  A program of your own runs with libcudasim.so as its "
-          "libcuda.so.1.\n",
+    fputs("\n`cudasim VERB --help` says more of a verb.  A program of your own runs by `cudasim run PROGRAM`.\n",
           file);
 }
 
-static bool wants_help(int count, char **arguments)
+static bool wants_help(const struct verb *verb, int count, char **arguments)
 {
-    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
+    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++) {
         if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) return true;
+        if (verb->ends_options != NULL && verb->ends_options(arguments[i])) return false;
+    }
     return false;
 }
 
 static int run(const struct verb *verb, int count, char **arguments)
 {
-    if (wants_help(count, arguments)) {
+    if (wants_help(verb, count, arguments)) {
         options_help(verb, stdout);
         return EXIT_DONE;
     }

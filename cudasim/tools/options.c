@@ -207,6 +207,10 @@ int options_parse(const struct verb *verb, int count, char **arguments, void *se
             status = parse_option(verb, count - i, arguments + i, settings, &seen, &used);
         else status = store_positional(verb, arguments[i], settings, &seen);
         i += used;
+        if (verb->ends_options != NULL && arguments[i - used][0] != '-' && verb->ends_options(arguments[i - used])) {
+            *rest = arguments + i;
+            break;
+        }
     }
     return status == EXIT_DONE ? check_required(verb, &seen) : status;
 }

@@ -1,5 +1,6 @@
-/* cudasim run: one launch of one kernel, arguments from and to files. */
+/* cudasim run: one launch of one kernel, arguments from and to files; or a program with launches of its own. */
 #include "tools/kernel.h"
+#include "tools/program.h"
 
 #include "machine/profile/profile.h"
 #include "machine/profile/trace.h"
@@ -26,7 +27,8 @@ static const struct option options[] = {
       .offset = offsetof(struct run_settings, trace_lines) },
     { "--trace-lane", "N", "whose results are shown; 0 unless given", OPTION_TEXT,
       .offset = offsetof(struct run_settings, trace_lane) },
-    { "--profile", "json", "what was executed, moved and waited for, and an estimate of times", OPTION_MAYBE_TEXT,
+    { "--profile", "json", "what was executed, moved and waited for, and an estimate of times; of a program: FILE",
+      OPTION_MAYBE_TEXT,
       .offset = offsetof(struct run_settings, profile) },
     { .name = NULL }
 };
@@ -82,10 +84,27 @@ static int launch(struct kernel *k, struct watch *watch)
     return status;
 }
 
+/* A program writes down what the environment asks for, in a file: standard output is its own. */
+static int run_program(const struct run_settings *s)
+{
+    if (s->trace != NULL && s->trace[0] == '\0')
+        return bad_input("--trace: of a program needs a file, as --trace=FILE");
+    if (s->profile != NULL && s->profile[0] == '\0')
+        return bad_input("--profile: of a program needs a file, as --profile=FILE; FILE.json has a JSON object a line");
+    program_set("CUDASIM_TRACE", s->trace);
+    program_set("CUDASIM_TRACE_CTA", s->trace_cta);
+    program_set("CUDASIM_TRACE_WARP", s->trace_warp);
+    program_set("CUDASIM_TRACE_LINES", s->trace_lines);
+    program_set("CUDASIM_TRACE_LANE", s->trace_lane);
+    program_set("CUDASIM_PROFILE", s->profile);
+    return program_run(&s->kernel, &defaults.kernel);
+}
+
 static int run(const void *settings)
 {
     const struct run_settings *s = settings;
     static struct kernel kernel;
+    if (program_is(s->kernel.file)) return run_program(s);
     struct watch watch = { NULL, NULL };
     FILE *trace_file = NULL;
     int status = kernel_open(&kernel, &s->kernel);
@@ -101,12 +120,17 @@ static int run(const void *settings)
 }
 
 const struct verb verb_run = { .name = "run",
-                               .summary = "runs a kernel of a PTX file on arrays from .npy files",
-                               .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
+                               .summary = "runs a kernel of a PTX file on arrays from .npy files, or a program",
+                               .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]\n"
+                                        "       cudasim run [options] PROGRAM [its arguments]",
                                .about = "Runs one launch, or --launches. Where the kernel does what it must not do, "
-                                        "the report is printed and no file is written.\n\n" KERNEL_ARGUMENTS,
+                                        "the report is printed and no file is written.\n"
+                                        "A program runs with this folder's libcuda.so.1 and libcudart.so.13, and ends "
+                                        "with its own exit status; options stand in front of it, and those of launches "
+                                        "and arguments are not for programs.\n\n" KERNEL_ARGUMENTS,
                                .shared = kernel_options,
     .options = options,
                                .defaults = &defaults,
                                .settings_bytes = sizeof defaults,
-                               .run = run };
+                               .run = run,
+                               .ends_options = program_is };

@@ -115,7 +115,7 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version, cuui
     return cuGetProcAddress_v2(symbol, function, version, flags, NULL);
 }
 
-/* The runtime library asks for tables of functions that NVIDIA does not document. */
+/* NVIDIA's runtime library asks for tables of functions that are not documented; ours (runtime/) does without. */
 CUresult cuGetExportTable(const void **table, const CUuuid *uuid)
 {
     static bool said;
@@ -123,9 +123,9 @@ CUresult cuGetExportTable(const void **table, const CUuuid *uuid)
     if (table != NULL) *table = NULL;
     if (!said)
         driver_say(
-            "cudasim: this program uses the CUDA runtime library (cudart), which needs undocumented parts of the "
-            "driver that are not here: use the driver API (cu... functions), or run its kernels' PTX with the command "
-            "cudasim run\n");
+            "cudasim: this program brings NVIDIA's CUDA runtime library (cudart), which needs undocumented parts of "
+            "the driver that are not here: link it anew with nvcc -cudart shared (the default is static), and let "
+            "LD_LIBRARY_PATH begin with cudasim's folder, whose libcudart.so.13 it then uses\n");
     said = true;
     return CUDA_ERROR_NOT_SUPPORTED;
 }

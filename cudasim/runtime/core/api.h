@@ -120,12 +120,11 @@ typedef struct {
     int hostNumaMultinodeIpcSupported, reserved[56];
 } cudaDeviceProp;
 
-/* Bytes of the structs that callers hand over. */
-#define CUDA_RUNTIME_SIZES(X) \
-    X(dim3, 12) X(cudaLaunchConfig_t, 56) X(cudaMemcpy3DParms, 160) X(cudaPointerAttributes, 88) \
-    X(cudaMemPoolProps, 88) X(cudaFuncAttributes, 144) X(cudaKernelNodeParams, 56) X(cudaDeviceProp, 1008)
 #define X(type, bytes) _Static_assert(sizeof(type) == (bytes), #type ": as in cuda_runtime_api.h");
 CUDA_RUNTIME_SIZES(X)
+#undef X
+#define X(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #field ": as in cuda_runtime_api.h");
+CUDA_RUNTIME_OFFSETS(X)
 #undef X
 
 /* Declares an exported function and begins its definition. */

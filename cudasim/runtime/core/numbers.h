@@ -58,4 +58,16 @@
     X(InvalidDeviceFunction, "invalid device function") \
     X(PeerAccessUnsupported, "peer access is not supported between these two devices")
 
+/* Bytes of the structs that callers hand over. */
+#define CUDA_RUNTIME_SIZES(X) \
+    X(dim3, 12) X(cudaLaunchConfig_t, 56) X(cudaMemcpy3DParms, 160) X(cudaPointerAttributes, 88) \
+    X(cudaMemPoolProps, 88) X(cudaFuncAttributes, 144) X(cudaKernelNodeParams, 56) X(cudaDeviceProp, 1008)
+
+/* Where some of their fields stand. */
+#define CUDA_RUNTIME_OFFSETS(X) \
+    X(cudaLaunchConfig_t, attrs, 40) X(cudaMemcpy3DParms, extent, 128) X(cudaPointerAttributes, hostPointer, 16) \
+    X(cudaFuncAttributes, nonPortableClusterSizeAllowed, 72) X(cudaKernelNodeParams, kernelParams, 40) \
+    X(cudaDeviceProp, multiProcessorCount, 384) X(cudaDeviceProp, sharedMemPerBlockOptin, 672) \
+    X(cudaDeviceProp, clusterLaunch, 748)
+
 #endif

@@ -1,5 +1,5 @@
-/* What the runtime API has and this library does not: textures, arrays, other processes, memory of graphs, batches.  They
- * are there so that a program is loaded which may never call them; one that does is told which it was. */
+/* What the runtime API has and this library does not: textures, arrays, other processes, memory of graphs, batches.
+ * They are there so that a program is loaded which may never call them; one that does is told which it was. */
 #include "runtime.h"
 
 #include <stdio.h>

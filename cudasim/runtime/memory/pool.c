@@ -6,7 +6,8 @@ static CUresult allocate(void **pointer, size_t bytes, CUmemoryPool pool, CUstre
     CUdeviceptr *const address = (CUdeviceptr *)(void *)pointer;
     *pointer = NULL;
     if (bytes == 0) return CUDA_SUCCESS;
-    return pool == NULL ? cuMemAllocAsync(address, bytes, stream) : cuMemAllocFromPoolAsync(address, bytes, pool, stream);
+    return pool == NULL ? cuMemAllocAsync(address, bytes, stream)
+                        : cuMemAllocFromPoolAsync(address, bytes, pool, stream);
 }
 
 API(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream))

@@ -571,9 +571,10 @@ def other_verbs(folder):
 
 # ---- fatbins ----
 
-def entry_of(kind, flags, payload):
+def entry_of(kind, flags, payload, packed=0, content=0):
     payload += bytes(-len(payload) % 8)
-    return struct.pack("<HHIQII HHIII QQQ", kind, 0x101, 64, len(payload), 0, 0, 0, 9, 90, 0, 0, flags, 0, 0) + payload
+    return struct.pack("<HHIQII HHIII QQQ", kind, 0x101, 64, len(payload), packed, 0, 0, 9, 90, 0, 0, flags, 0,
+                       content) + payload
 
 
 def fatbin(path, *entries):
@@ -600,14 +601,35 @@ def fatbins_are_unpacked(folder):
             file.write(content)
         status, out, err = cudasim("unpack", os.path.join(folder, name))
         check(status == 2 and out == "" and name in err and "fatbin" in err, (name, status, err))
-    packed = fatbin(os.path.join(folder, "packed.fatbin"), entry_of(1, 0x8011, b"no frame of Zstandard"),
-                    entry_of(2, 0x2011, b"LZ4"))
+    packed = fatbin(os.path.join(folder, "packed.fatbin"), entry_of(1, 0x8011, b"no frame of Zstandard"))
     status, out, err = cudasim("unpack", packed)
     check(status == 2 and out == "" and "Zstandard" in err, err)
-    status, out, err = cudasim("unpack", packed, "--cubin")
-    check(status == 2 and out == "" and "LZ4" in err, err)
     only = fatbin(os.path.join(folder, "only.fatbin"), entry_of(2, 0x11, machine))
     check("has no PTX" in cudasim("unpack", only)[2], cudasim("unpack", only))
+
+
+# A block that uses what its format has: lengths that go on in further bytes, a match over its own bytes, one that ends
+# where literals alone do not.  LZ4 Block Format Description.
+BLOCK = b"\xff\x03" + b"\n.version 8.4\n.tar" + b"\x01\x00" + b"\x0a" + b"\x16t" + b"\x05\x00" + b"\x50" + b"tail."
+CONTENT = b"\n.version 8.4\n.tar" + b"r" * 29 + b"t" + b"rrrrt" * 2 + b"tail."
+
+
+def blocks_of_lz4_are_unpacked(folder):
+    path = os.path.join(folder, "lz4.fatbin")
+
+    def unpacked(block, content, packed=None):
+        fatbin(path, entry_of(2, 0x2011, block, len(block) if packed is None else packed, content))
+        done = subprocess.run([CUDASIM, "unpack", path, "--cubin"], capture_output=True, check=False)
+        return done.returncode, done.stdout, done.stderr.decode()
+
+    check(unpacked(BLOCK, len(CONTENT)) == (0, CONTENT, ""), (unpacked(BLOCK, len(CONTENT)), len(CONTENT)))
+    for length in range(len(BLOCK)):                   # a block that ends too early
+        check(unpacked(BLOCK[:length], len(CONTENT))[0] == 2, length)
+    for content in (0, 1, len(CONTENT) - 1, len(CONTENT) + 1, 1 << 40):
+        check(unpacked(BLOCK, content)[0] == 2, content)
+    check(unpacked(BLOCK, len(CONTENT), packed=1 << 20)[0] == 2, "packed bytes behind the entry")
+    check(unpacked(b"\x10A\x02\x00\x10B", 6)[0] == 2, "a match in front of the first byte")
+    check(unpacked(b"\x10A\x00\x00\x10B", 6)[0] == 2, "a match at distance 0")
 
 
 def run_tests(name, tests):
@@ -636,7 +658,7 @@ def main():
              mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant,
              a_product_of_two_ctas,
              every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs,
-             fatbins_are_unpacked]
+             fatbins_are_unpacked, blocks_of_lz4_are_unpacked]
     return run_tests("test_cudasim_tools", tests)
 
 
