@@ -71,7 +71,8 @@ def make_install_cudasim():
     before = installed()
     make("install-cudasim")
     new = sorted(set(installed()) - set(before))
-    check([os.path.basename(path) for path in new] == ["cudasim", "libcuda.so", "libcuda.so.1", "libcudasim.so"], f"installed: {new}")
+    check([os.path.basename(path) for path in new] == ["cudasim", "libcuda.so", "libcuda.so.1", "libcudart.so",
+                                                       "libcudart.so.13", "libcudasim.so"], f"installed: {new}")
     check("cudasim" in run([os.path.join(PREFIX, "bin", "cudasim"), "--help"]), "cudasim --help prints something else")
 
 

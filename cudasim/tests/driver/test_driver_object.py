@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The shared object: its name and what it exports, the environment that it reads, the devices that it can be.
 
-usage: test_driver_object.py LIBRARY [PROGRAM_WITH_THE_STATIC_RUNTIME_LIBRARY]"""
+usage: test_driver_object.py LIBRARY"""
 import os
 import shutil
 import subprocess
@@ -79,17 +79,7 @@ def devices_have_their_limits():
               "%s: %s" % (name, dict(zip(ATTRIBUTES, done.stdout.split()))))
 
 
-def a_program_with_the_static_runtime_library_is_told():
-    if len(sys.argv) < 3 or not os.path.exists(sys.argv[2]):
-        return
-    folder = os.path.join(os.path.dirname(LIBRARY), "cudasim")
-    done = subprocess.run([sys.argv[2]], capture_output=True, text=True, env=dict(os.environ, LD_LIBRARY_PATH=folder))
-    check(done.returncode == 3, "the program ends with %d" % done.returncode)
-    check(done.stderr.count("\n") == 1 and "-cudart shared" in done.stderr, "it is told %r" % done.stderr)
-
-
-tests = [its_name_and_what_it_exports, wrong_settings_are_errors, devices_have_their_limits,
-         a_program_with_the_static_runtime_library_is_told]
+tests = [its_name_and_what_it_exports, wrong_settings_are_errors, devices_have_their_limits]
 for test in tests:
     test()
 for failure in failures:
