@@ -44,22 +44,23 @@ bool rules_read(uint8_t level[RULE_COUNT], const char *text, const char **wrong,
 }
 
 /* FNV-1a */
-static uint64_t key_of(enum rule rule, const char *kernel, uint32_t line)
+static uint64_t key_of(const char *kernel, uint32_t line)
 {
-    uint64_t key = UINT64_C(0xcbf29ce484222325) ^ ((uint64_t)line << 8 | (uint64_t)rule);
+    uint64_t key = UINT64_C(0xcbf29ce484222325) ^ line;
     for (; *kernel != '\0'; kernel++) key = (key ^ (uint8_t)*kernel) * UINT64_C(0x100000001b3);
     return key | 1;
 }
 
 bool rule_book_enter(struct rule_book *book, enum rule rule, const char *kernel, uint32_t line)
 {
-    const uint64_t key = key_of(rule, kernel, line);
+    const uint64_t key = key_of(kernel, line);
     atomic_fetch_add(&book->count[rule], 1);
-    for (int i = 0; i < MOST_RULES_TOLD; i++) {
+    for (int i = 0; i < MOST_RULE_LINES; i++) {
         uint_fast64_t there = 0;
-        if (atomic_compare_exchange_strong(&book->told[i], &there, key)) return true;
+        if (atomic_compare_exchange_strong(&book->told[rule][i], &there, key)) return true;
         if (there == key) return false;
     }
+    atomic_store(&book->more[rule], true);
     return false;
 }
 
@@ -72,6 +73,8 @@ bool rule_book_line(struct rule_book *book, char *text, uint32_t size)
         if (count != 0)
             used += (uint32_t)snprintf(text + used, size - used, "%s%s %llu", used == 0 ? "" : ", ", rules[i].name,
                                        count);
+        if (atomic_load(&book->more[i]) && used < size)
+            used += (uint32_t)snprintf(text + used, size - used, " (%d lines shown, others not)", MOST_RULE_LINES);
     }
     return used != 0;
 }

@@ -45,17 +45,20 @@ void rules_all(uint8_t level[RULE_COUNT], enum rule_level to);
 /* "NAME:LEVEL,NAME:LEVEL", LEVEL being stop, report or off.  False: *wrong and *length say which item is wrong. */
 bool rules_read(uint8_t level[RULE_COUNT], const char *text, const char **wrong, int *length);
 
-/* What was reported and went on, over all launches of a process: which of it was told, and how much there was. */
-enum { MOST_RULES_TOLD = 256 };
+/* What was reported and went on, over all launches of a process: which of it was told, and how much there was.  A
+ * kernel that breaks a rule at hundreds of its lines hides no other rule. */
+enum { MOST_RULE_LINES = 16 };
 struct rule_book {
     atomic_uint_fast64_t count[RULE_COUNT];
-    atomic_uint_fast64_t told[MOST_RULES_TOLD];             /* rule, kernel and line in one number; 0: free */
+    atomic_uint_fast64_t told[RULE_COUNT][MOST_RULE_LINES]; /* kernel and line in one number; 0: free */
+    atomic_bool more[RULE_COUNT];                           /* lines that were not told */
     void (*tell)(const char *text);
 };
 
-/* Counts it; true where it has to be told: the first of this rule at this line of this kernel. */
+/* Counts it; true where it has to be told: the first of this rule at this line of this kernel, and the rule has not been
+ * told of at so many lines. */
 bool rule_book_enter(struct rule_book *book, enum rule rule, const char *kernel, uint32_t line);
-/* "NAME N, NAME N" into text; false: nothing was counted. */
+/* "NAME N, NAME N" into text, with a word where lines were not told; false: nothing was counted. */
 bool rule_book_line(struct rule_book *book, char *text, uint32_t size);
 
 #endif
