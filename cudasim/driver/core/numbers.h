@@ -71,7 +71,7 @@
     X(CUlaunchConfig, 56) X(CUlaunchAttribute, 72) X(CUDA_MEMCPY2D, 128) X(CUDA_MEMCPY3D, 200) \
     X(CUDA_MEMCPY3D_PEER, 200) \
     X(CUDA_KERNEL_NODE_PARAMS, 72) X(CUDA_MEMSET_NODE_PARAMS, 40) X(CUDA_HOST_NODE_PARAMS, 16) \
-    X(CUmemAllocationProp, 32) X(CUmemAccessDesc, 12) X(CUmemLocation, 8) X(CUgraphEdgeData, 8) \
+    X(CUmemAllocationProp, 32) X(CUmemPoolProps, 88) X(CUmemAccessDesc, 12) X(CUmemLocation, 8) X(CUgraphEdgeData, 8) \
     X(CUgraphExecUpdateResultInfo, 24) X(CUDA_GRAPH_INSTANTIATE_PARAMS, 32) X(CUtensorMap, 128) X(CUuuid, 16)
 
 #define CU_DEVICE_ATTRIBUTES(X) \

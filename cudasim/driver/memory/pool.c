@@ -5,16 +5,6 @@
 #include "driver/graph/capture.h"
 #include "machine/core/global_memory.h"
 
-typedef struct {
-    int allocType, handleTypes;
-    CUmemLocation location;
-    void *win32SecurityAttributes;
-    size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-} CUmemPoolProps;
-_Static_assert(sizeof(CUmemPoolProps) == 88, "as in cuda.h");
-
 CUDASIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream);
 CUDASIM_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream);
 CUDASIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream);

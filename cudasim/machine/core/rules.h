@@ -55,8 +55,8 @@ struct rule_book {
     void (*tell)(const char *text);
 };
 
-/* Counts it; true where it has to be told: the first of this rule at this line of this kernel, and the rule has not been
- * told of at so many lines. */
+/* Counts it; true where it has to be told: the first of this rule at this line of this kernel, and the rule has not
+ * been told of at so many lines. */
 bool rule_book_enter(struct rule_book *book, enum rule rule, const char *kernel, uint32_t line);
 /* "NAME N, NAME N" into text, with a word where lines were not told; false: nothing was counted. */
 bool rule_book_line(struct rule_book *book, char *text, uint32_t size);

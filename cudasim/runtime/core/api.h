@@ -24,6 +24,7 @@ typedef CUmemoryPool cudaMemPool_t;
 typedef CUlibrary cudaLibrary_t;
 typedef CUkernel cudaKernel_t;
 typedef CUfunction cudaFunction_t;
+typedef CUmemPoolProps cudaMemPoolProps;
 
 typedef struct { unsigned x, y, z; } dim3;
 typedef struct {
@@ -56,15 +57,6 @@ typedef struct {
     void *devicePointer, *hostPointer;
     long reserved[8];
 } cudaPointerAttributes;
-
-typedef struct {
-    int allocType, handleTypes;
-    CUmemLocation location;
-    void *win32SecurityAttributes;
-    size_t maxSize;
-    unsigned short usage;
-    unsigned char reserved[54];
-} cudaMemPoolProps;
 
 typedef struct {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;

@@ -115,7 +115,8 @@ def a_static_runtime_is_told_what_helps():
 
 def the_command_runs_programs(folder):
     check(run([CUDASIM, "run", program("ordinary")])[0] == 0, "cudasim run PROGRAM")
-    check(run([CUDASIM, "run", "wrong", "far"], PATH=PROGRAMS)[1].startswith("cudaSuccess cudaErrorIllegalAddress"), "PATH")
+    out = run([CUDASIM, "run", "wrong", "far"], PATH=PROGRAMS)[1]
+    check(out.startswith("cudaSuccess cudaErrorIllegalAddress"), out)
     _, out, err = run([CUDASIM, "run", "--reports", "continue", "--schedules", "2", program("wrong"), "racing"])
     check("reported and went on: race" in err, (out, err))
     _, out, err = run([CUDASIM, "run", "--rules", "race:off", program("wrong"), "racing"])

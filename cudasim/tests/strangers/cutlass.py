@@ -87,7 +87,7 @@ def run(options, name, program):
         file.write(done.stdout + done.stderr)
     right, wrong = len(re.findall(RIGHT, done.stdout)), len(re.findall(WRONG, done.stdout))
     good = done.returncode == 0 and right > 0 and wrong == 0
-    counted = re.findall(r"reported and went on: (.*)", done.stderr)
+    counted = re.findall(r"reported and went on: (.*)", re.sub(r" \(\d+ lines shown[^)]*\)", "", done.stderr))
     verdict = "right" if good else f"exit status {done.returncode}, {right} right, {wrong} wrong"
     print(f"| {name} | {target} | {arguments.replace(' --iterations=0', '').replace(' --warmup=0', '')} | {verdict} | "
           f"{counted[0] if counted else 'none'} | {seconds:.0f} s |", flush=True)
@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--cudasim", default=os.path.join(PROJECT, "build", "release", "lib", "cudasim"),
                         help="the folder of libcuda.so.1 and libcudart.so.13")
     parser.add_argument("--schedules", type=int, default=1, help="how many a launch runs under")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     unknown = [name for name in options.names if name not in EXAMPLES]
     if unknown:
         parser.error(f"{unknown}: none of {list(EXAMPLES)}")

@@ -49,7 +49,8 @@
     X(cudaStreamGetId_ptsz, (cudaStream_t, unsigned long long *)) \
     X(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned)) \
     X(cudaStreamAddCallback, (cudaStream_t, void (*)(CUstream, CUresult, void *), void *, unsigned)) \
-    X(cudaStreamBeginCapture, (cudaStream_t, CUstreamCaptureMode)) X(cudaStreamEndCapture, (cudaStream_t, cudaGraph_t *)) \
+    X(cudaStreamBeginCapture, (cudaStream_t, CUstreamCaptureMode)) \
+    X(cudaStreamEndCapture, (cudaStream_t, cudaGraph_t *)) \
     X(cudaStreamGetCaptureInfo, (cudaStream_t, CUstreamCaptureStatus *, unsigned long long *, cudaGraph_t *, \
                                  const cudaGraphNode_t **, const CUgraphEdgeData **, size_t *)) \
     X(cudaEventCreate, (cudaEvent_t *)) X(cudaEventDestroy, (cudaEvent_t)) \
