@@ -208,6 +208,36 @@ static void a_fault_is_told_by_all_later_calls(struct test *t)
     OK(t, cudaFree(device));
 }
 
+static pthread_barrier_t used, reset;
+
+static void *use_before_and_after(void *user)
+{
+    int *device = NULL, *errors = user;
+    *errors += cudaMalloc((void **)&device, 4) != cudaSuccess;
+    pthread_barrier_wait(&used);
+    pthread_barrier_wait(&reset);
+    *errors += cudaMalloc((void **)&device, 4) != cudaSuccess;
+    *errors += run_kernel(add_stub, device, 1, NULL) != cudaSuccess;
+    *errors += cudaFree(device) != cudaSuccess;
+    return NULL;
+}
+
+/* A thread that used the device before another one has reset it takes its next context. */
+static void a_reset_is_for_all_threads(struct test *t)
+{
+    pthread_t thread;
+    int errors = 0;
+    pthread_barrier_init(&used, NULL, 2);
+    pthread_barrier_init(&reset, NULL, 2);
+    CHECK_OR_RETURN(t, pthread_create(&thread, NULL, use_before_and_after, &errors) == 0);
+    pthread_barrier_wait(&used);
+    OK(t, cudaDeviceReset());
+    OK(t, cudaSetDevice(0));
+    pthread_barrier_wait(&reset);
+    pthread_join(thread, NULL);
+    CHECK(t, errors == 0);
+}
+
 static void errors_have_names_and_texts(struct test *t)
 {
     CHECK(t, strcmp(cudaGetErrorName(cudaSuccess), "cudaSuccess") == 0);
@@ -340,6 +370,7 @@ int main(int argc, char **argv)
         TEST(attributes_of_launches_are_heeded), TEST(kernels_have_handles_and_attributes),
         TEST(variables_are_copied), TEST(managed_variables_have_one_address),
         TEST(the_last_error_is_kept_until_it_is_asked_for), TEST(a_fault_is_told_by_all_later_calls),
+        TEST(a_reset_is_for_all_threads),
         TEST(errors_have_names_and_texts), TEST(what_is_refused_is_named), TEST(devices_have_properties),
         TEST(functions_of_the_driver_are_found), TEST(what_is_unregistered_is_gone),
     };
