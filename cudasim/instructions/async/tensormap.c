@@ -248,6 +248,14 @@ static const char *prepare_replace(struct module *module, struct insn *in)
 
 /* ---- tensormap.cp_fenceproxy ---- */
 
+/* The copy is every lane's: in the manual's example each acquires the map behind it with no barrier between. */
+static void know_copy(struct warp *w, uint32_t first, uint32_t lanes)
+{
+    const uint64_t object = sync_object(SYNC_WARP, w->cta, UINT64_C(1) << 32 | w->index);
+    checks_release(w, 1u << first, object);
+    checks_acquire(w, lanes, object);
+}
+
 /* tensormap.cp_fenceproxy [to], [from], 128   the warp copies a map from shared to global memory, for the tensormap
  * proxy */
 static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
@@ -266,6 +274,7 @@ static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
     load_map(origin, map);
     store_map(target, map);
     checks_fence(w, lanes);
+    know_copy(w, first, lanes);
     return TRAP_NONE;
 }
 

@@ -103,6 +103,13 @@ static const struct misuse misuses[] = {
                                                      "N: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu "
                                                      "[%rd60], 128; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"),
       NULL, 0, 1, 128 },
+    /* each lane of the warp that has copied the map acquires it; another warp must not without a barrier */
+    { "@%p1 bra C; " COPY_MAP "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra WAIT; " PUBLISH ACQUIRE
+          LOAD("[%r1], [%rd63, {0, 0}], [%r2]"),
+      NULL, 0, 1, 128 },
+    { "@%p1 bra C; " COPY_MAP "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH "N: " ACQUIRE
+          LOAD("[%r1], [%rd63, {0, 0}], [%r2]"),
+      "no barrier", REPORT_RACE, 1, 128 },
     { "@%p1 bra C; " COPY_MAP REPLACE(
           "box_dim.shared::cta.b1024.b32 [%r20], 0, 72;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra "
                                                           "N; " PUBLISH
