@@ -141,9 +141,11 @@ static trap op_isspacep(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* mapa d, a, b   the shared::cluster address of a in CTA b of the cluster */
+/* mapa d, a, b   the shared::cluster address of a in CTA b of the cluster.  Of a rank that the cluster has not it is an
+ * address of nobody's, and whoever uses that is reported: CUTLASS maps for all lanes what few of them use. */
 static trap op_mapa(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    enum { NO_RANK = 255 };
     const uint64_t window = in->space == SPACE_SHARED_CLUSTER ? 0 : SHARED_WINDOW;
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2);
@@ -152,10 +154,8 @@ static trap op_mapa(struct warp *w, const struct insn *in, uint32_t lanes)
         if (offset > UINT32_MAX)
             return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps 0x%llx, which is no shared address",
                               (unsigned long long)a[l]);
-        if ((uint32_t)b[l] >= w->cta->cluster->ctas)
-            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps to CTA rank %u of a cluster of %u", (uint32_t)b[l],
-                              w->cta->cluster->ctas);
-        d[l] = window + (((uint64_t)(uint32_t)b[l] << SHARED_RANK_SHIFT) | (offset & ((1u << SHARED_RANK_SHIFT) - 1)));
+        const uint64_t rank = (uint32_t)b[l] < NO_RANK ? (uint32_t)b[l] : NO_RANK;
+        d[l] = window + (rank << SHARED_RANK_SHIFT | (offset & ((1u << SHARED_RANK_SHIFT) - 1)));
     }
     return TRAP_NONE;
 }

@@ -118,6 +118,31 @@ static void shared_memory_ends_with_its_cta(struct test *t)
     }
 }
 
+/* Every lane maps to the CTA of its number; only those that are there may be used.  256 is no other name of 0. */
+static void ranks_that_are_not_there_are_nobodys(struct test *t)
+{
+    static const struct { const char *used; bool right; } cases[] = {
+        { "setp.lt.u32 %p1, %r3, 2; @%p1", true }, { "setp.eq.u32 %p1, %r3, 2; @%p1", false },
+        { "mapa.shared::cluster.u32 %r4, %r1, 256;", false }, { "mapa.shared::cluster.u32 %r4, %r1, 257;", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sim sim;
+        char text[512];
+        snprintf(text, sizeof text, ".shared .align 4 .b32 s[4]; mov.u32 %%r1, s; mov.u32 %%r3, %%tid.x;\n"
+                 "mapa.shared::cluster.u32 %%r4, %%r1, %%r3;\n%s red.shared::cluster.add.u32 [%%r4], 1;\n"
+                 "barrier.cluster.arrive; barrier.cluster.wait;\n", cases[i].used);
+        if (!sim_open(t, &sim, "sm_90a", text)) return;
+        const struct launch launch = { .image = &sim.image, .function = ptx_function(sim.module, "k"),
+                                       .grid = { 2, 1, 1 }, .block = { 32, 1, 1 }, .cluster = { 2, 1, 1 },
+                                       .parameters = (const uint8_t[32]){ 0 } };
+        sim.machine.options.check_uninitialised = false;
+        const bool ran = machine_run(&sim.machine, &launch, &sim.report);
+        if (ran != cases[i].right) FAIL(t, "case %zu: %s", i, ran ? "no report" : sim.report.text);
+        if (!ran) CHECK(t, sim.report.code == REPORT_OUT_OF_BOUNDS);
+        sim_close(&sim);
+    }
+}
+
 /* One CTA waits for a flag that another sets: both must be resident, on one host thread as well. */
 static void resident_ctas_wait_for_each_other(struct test *t)
 {
@@ -184,7 +209,7 @@ int main(int argc, char **argv)
         TEST(a_write_behind_the_end_is_reported),
         TEST(misuse_is_reported),
         TEST(clusters_share_memory),
-        TEST(shared_memory_ends_with_its_cta),
+        TEST(shared_memory_ends_with_its_cta), TEST(ranks_that_are_not_there_are_nobodys),
         TEST(resident_ctas_wait_for_each_other),
         TEST(lanes_meet_again),
         TEST(warps_synchronise_by_counts),
