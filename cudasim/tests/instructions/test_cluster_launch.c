@@ -181,6 +181,15 @@ static const struct misuse misuses[] = {
             "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd62], [%rd62];\nGO:",
       "not in the shared memory of its own CTA", REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 64 },
     { BEGIN "mov.u64 %rd5, 1; mov.b128 %q1, {%rd5, %rd5};\n" QUERY, "no response of", REPORT_ILLEGAL + ALWAYS, 1, 64 },
+    { BEGIN "mov.u64 %rd5, 0; mov.u64 %rd6, 1; mov.b128 %q1, {%rd5, %rd6};\n" QUERY, "no response of",
+      REPORT_ILLEGAL + ALWAYS, 1, 64 },
+    /* a program's own zeros are no cluster; a request behind them has failed nowhere */
+    { BEGIN "mov.u64 %rd5, 0; mov.b128 %q1, {%rd5, %rd5};\n" QUERY "@%p3 trap; @%p1 bra GO;\n" EXPECT TRY
+            "GO:\n" WAIT("W") READ QUERY,
+      NULL, 0, 1, 64 },
+    { BEGIN "mov.u64 %rd5, 0; mov.b128 %q1, {%rd5, %rd5};\n"
+            "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r9, %q1;\n",
+      "no response of", REPORT_ILLEGAL + ALWAYS, 1, 64 },
     /* clusters */
     { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p1 bra GO;\n" EXPECT "@!%p4 " TRY_ALL
             "GO:\n" WAIT("W") READ QUERY "barrier.cluster.arrive; barrier.cluster.wait;",
