@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """CUTLASS's examples, as they are, on cudasim: built by nvcc against the runtime library, run under
 CUDASIM_REPORTS=continue, judged by their own verifiers.  Prints a row for each: the size that ran, the verdict, the
-reports counted by rule; docs/strangers.md has what it printed.  No GPU takes part, and CUTLASS is not in this project.
+reports counted by rule; docs/strangers.md has what it printed.  No GPU takes part, and CUTLASS is not in this project;
+what each example printed lies beside its program, in FOLDER.
 
 usage: cutlass.py CUTLASS [--build FOLDER] [--cudasim FOLDER] [--schedules N] [NAME...]
 
