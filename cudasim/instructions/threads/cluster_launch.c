@@ -170,9 +170,9 @@ static trap read_response(struct warp *w, const struct insn *in, uint32_t lane, 
                       "queries 128 bits that are no response of a clusterlaunchcontrol.try_cancel");
 }
 
-/* clusterlaunchcontrol.query_cancel.is_canceled p, r   p = whether a cluster was taken over.  Programs that ask for none
- * write a response of zeros themselves, as CUTLASS does for schedules without such requests: nothing was taken over,
- * and no request has failed. */
+/* clusterlaunchcontrol.query_cancel.is_canceled p, r   p = whether a cluster was taken over.  Programs that ask for
+ * none write a response of zeros themselves, as CUTLASS does for schedules without such requests: nothing was taken
+ * over, and no request has failed. */
 static trap op_is_canceled(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint64_t *d = destination(w, in, 0);
