@@ -8,6 +8,9 @@
 #include "machine/async/mbarrier.h"
 #include "machine/async/tma.h"
 #include "machine/async/bulk_group.h"
+#include "machine/async/tensor_map.h"
+#include "machine/core/global_memory.h"
+#include "machine/core/report.h"
 #include "machine/memory/access.h"
 
 /* fence, membar: what lies before is ordered before what lies behind, where relaxed accesses or arrivals carry it to
@@ -49,14 +52,37 @@ static trap op_proxy_alias(struct warp *w, const struct insn *in, uint32_t lanes
     return TRAP_NONE;
 }
 
+/* The lanes whose address is that of 128 bytes of global memory.  Others order nothing: CUTLASS's grouped kernels have
+ * warps that hold no map acquire address 0. */
+static trap lanes_with_a_map(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *address,
+                             uint32_t *found)
+{
+    const struct global_memory *memory = &w->cta->cluster->grid->machine->memory;
+    *found = 0;
+    FOR_LANES(l, lanes) {
+        if (global_host(memory, address[l], TENSOR_MAP_BYTES) != NULL) {
+            *found |= 1u << l;
+            continue;
+        }
+        const trap t = warp_breaks(w, in, l, RULE_TENSORMAP_FENCE,
+                                   "acquires the tensor map at 0x%llx, where no 128 bytes of global memory are "
+                                   "allocated",
+                                   (unsigned long long)address[l]);
+        if (t != TRAP_NONE) return t;
+    }
+    return TRAP_NONE;
+}
+
 /* fence.proxy.tensormap::generic.acquire [a], 128: the tensor map at a, written by others, may be used */
 static trap op_proxy_tensormap_acquire(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct access a = { .space = SPACE_GENERIC, .bytes = 64, .reads = true };
+    uint32_t with_map;
     address_lanes(w, &in->operand[0], lanes, a.address);
-    const trap t = memory_access(w, in, lanes, &a);
+    trap t = lanes_with_a_map(w, in, lanes, a.address, &with_map);
+    if (t == TRAP_NONE && with_map != 0) t = memory_access(w, in, with_map, &a);
     if (t != TRAP_NONE) return t;
-    tma_map_acquired(w, lanes, a.address);
+    if (with_map != 0) tma_map_acquired(w, with_map, a.address);
     return op_fence(w, in, lanes);
 }
 

@@ -27,6 +27,7 @@
     "st.global.u64 [%rd3], %rd4; add.u64 %rd1, %rd1, 8; setp.lt.u64 %p1, %rd1, 128; @%p1 bra C;\n" \
     "fence.proxy.tensormap::generic.release.gpu;\n"
 #define ACQUIRE_MAP "fence.proxy.tensormap::generic.acquire.gpu [%rd63], 128;\n"
+#define ACQUIRE_NONE "mov.u64 %rd1, 0; fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;\n"
 #define TENSOR_LOAD \
     "mbarrier.arrive.expect_tx.shared.b64 %rd1, [%r2], 16; cp.async.bulk.tensor.1d.shared::cluster.global" \
     ".mbarrier::complete_tx::bytes [%r1], [%rd63, {0}], [%r2];\n" WAIT_LOAD
@@ -158,6 +159,8 @@ const struct rule_example rule_examples[RULE_COUNT] = {
     [RULE_TENSOR_COMMIT_FENCE] = { BEGIN_CELLS PRODUCT_DONE LOAD_CELL AFTER KEEP_CELL FREE,
                                    BEGIN_CELLS PRODUCT_DONE AFTER LOAD_CELL KEEP_CELL FREE, TENSOR(16) },
 };
+
+const struct rule_example acquire_example = { BEGIN ACQUIRE_NONE LOAD KEEP, BEGIN ACQUIRE_MAP LOAD KEEP, ONE };
 
 uint32_t rule_example_number(uint32_t i) { return 100 * i + 3; }
 

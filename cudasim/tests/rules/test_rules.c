@@ -55,9 +55,9 @@ static bool launch(struct sim *sim, const struct rule_example *e, const uint64_t
 }
 
 /* Twice on one machine: what goes on is told once. */
-static struct outcome run(struct test *t, enum rule rule, const char *text, const struct machine_options *options)
+static struct outcome run(struct test *t, enum rule rule, const struct rule_example *e, const char *text,
+                          const struct machine_options *options)
 {
-    const struct rule_example *e = &rule_examples[rule];
     struct outcome o = { .ran = false };
     struct rule_book book = { .tell = tell };
     struct sim sim;
@@ -97,29 +97,28 @@ static struct machine_options at_schedule(uint64_t number)
     return options;
 }
 
-static void check_levels(struct test *t, enum rule rule, uint64_t schedule)
+static void check_levels(struct test *t, enum rule rule, const struct rule_example *e, uint64_t schedule)
 {
-    const struct rule_example *e = &rule_examples[rule];
     const char *name = rule_name(rule);
     struct machine_options options = at_schedule(schedule);
     char line[64];
     snprintf(line, sizeof line, "\n  rule     %s\n", name);
     rules_all(options.rule, RULE_STOP);
-    struct outcome o = run(t, rule, e->right, &options);
+    struct outcome o = run(t, rule, e, e->right, &options);
     if (!o.ran || !o.left) FAIL(t, "%s: the right one: %s", name, o.ran ? "other numbers" : told);
     CHECK(t, o.count == 0 && o.others == 0 && o.tellings == 0);
-    o = run(t, rule, e->wrong, &options);
+    o = run(t, rule, e, e->wrong, &options);
     if (o.ran || strstr(told, line) == NULL) FAIL(t, "%s: stop: %s", name, o.ran ? "no report" : told);
     CHECK(t, o.count == 0 && o.others == 0 && o.tellings == 0);
     rules_all(options.rule, RULE_REPORT);
-    o = run(t, rule, e->wrong, &options);
+    o = run(t, rule, e, e->wrong, &options);
     if (!o.ran || !o.left || o.tellings != 1 || o.count < 2 || o.count % 2 != 0 || o.others != 0
         || strstr(told, line) == NULL)
         FAIL(t, "%s: report: %u told, %" PRIu64 " counted, %" PRIu64 " of other rules, %s numbers: %s", name,
              o.tellings, o.count, o.others, o.left ? "right" : "other", told);
     rules_all(options.rule, RULE_STOP);
     options.rule[rule] = RULE_OFF;
-    o = run(t, rule, e->wrong, &options);
+    o = run(t, rule, e, e->wrong, &options);
     if (!o.ran || !o.left) FAIL(t, "%s: off: %s", name, o.ran ? "other numbers" : told);
     CHECK(t, o.tellings == 0 && o.count == 0 && o.others == 0);
 }
@@ -127,7 +126,9 @@ static void check_levels(struct test *t, enum rule rule, uint64_t schedule)
 static void levels_decide_what_becomes_of_a_kernel(struct test *t)
 {
     for (int i = 0; i < RULE_COUNT; i++)
-        for (uint64_t s = 0; rule_examples[i].wrong != NULL && s < SCHEDULES; s++) check_levels(t, (enum rule)i, s);
+        for (uint64_t s = 0; rule_examples[i].wrong != NULL && s < SCHEDULES; s++)
+            check_levels(t, (enum rule)i, &rule_examples[i], s);
+    for (uint64_t s = 0; s < SCHEDULES; s++) check_levels(t, RULE_TENSORMAP_FENCE, &acquire_example, s);
 }
 
 /* Without races watched no rule is. */
@@ -138,7 +139,7 @@ static void nothing_is_told_where_races_are_not_watched(struct test *t)
         rules_all(options.rule, RULE_STOP);
         options.check_races = false;
         if (rule_examples[i].wrong == NULL) continue;
-        const struct outcome o = run(t, (enum rule)i, rule_examples[i].wrong, &options);
+        const struct outcome o = run(t, (enum rule)i, &rule_examples[i], rule_examples[i].wrong, &options);
         if (!o.ran) FAIL(t, "%s: %s", rule_name((enum rule)i), told);
     }
 }

@@ -28,6 +28,8 @@ EXAMPLES = {
            "--m=256 --n=256 --k=1024 --l=2 --beta=1 --iterations=0"),
     "55": ("55_hopper_mixed_dtype_gemm/55_hopper_mixed_dtype_gemm.cu", "sm_90a",
            "--m=256 --n=256 --k=512 --g=128 --mode=2 --beta=1 --iterations=0 --warmup=0"),
+    "57": ("57_hopper_grouped_gemm/57_hopper_grouped_gemm.cu", "sm_90a",
+           "--m=256 --n=256 --k=256 --groups=2 --iterations=0"),
     "62": ("62_hopper_sparse_gemm/62_hopper_sparse_gemm.cu", "sm_90a",
            "--m=256 --n=256 --k=512 --beta=1 --iterations=0 --warmup=0"),
     "88": ("88_hopper_fmha/88_hopper_fmha.cu", "sm_90a", "--b=1 --h=1 --q=256 --k=256 --d=64 --iterations=1 --verify"),
