@@ -160,7 +160,7 @@ const struct rule_example rule_examples[RULE_COUNT] = {
                                    BEGIN_CELLS PRODUCT_DONE AFTER LOAD_CELL KEEP_CELL FREE, TENSOR(16) },
 };
 
-const struct rule_example acquire_example = { BEGIN ACQUIRE_NONE LOAD KEEP, BEGIN ACQUIRE_MAP LOAD KEEP, ONE };
+const struct rule_example acquire_example = { BEGIN ACQUIRE_NONE LOAD KEEP, BEGIN ACQUIRE_MAP LOAD KEEP, ONE, 0 };
 
 uint32_t rule_example_number(uint32_t i) { return 100 * i + 3; }
 
