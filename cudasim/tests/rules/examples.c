@@ -125,8 +125,8 @@
 const struct rule_example rule_examples[RULE_COUNT] = {
     [RULE_RACE] = { FLAG("st.relaxed.cta", "ld.relaxed.cta"), FLAG("st.release.cta", "ld.acquire.cta"), "sm_90a", 1, 64,
                     32, 0, false },
-    [RULE_CLUSTER_RACE] = { HAND_OVER("st.relaxed.gpu", "ld.relaxed.gpu"), HAND_OVER("st.release.gpu", "ld.acquire.gpu"),
-                            "sm_90a", 1, 1, 4, 0, false, .more_clusters = 1 },
+    [RULE_CLUSTER_RACE] = { HAND_OVER("st.relaxed.gpu", "ld.relaxed.gpu"),
+                            HAND_OVER("st.release.gpu", "ld.acquire.gpu"), ONE, .more_clusters = 1 },
     [RULE_DEPENDENT_GRID] = { COPY_NUMBERS(READ_NUMBER WAIT_GRID), COPY_NUMBERS(WAIT_GRID READ_NUMBER), "sm_90a", 1, 32,
                               32, 0, true },
     [RULE_OPERATION_WAIT] = { BEGIN START_LOAD READ WAIT_LOAD KEEP, BEGIN START_LOAD WAIT_LOAD READ KEEP, ONE },

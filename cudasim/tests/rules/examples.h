@@ -20,7 +20,7 @@ struct rule_example {
 
 /* By rule; a rule without an example has no texts. */
 extern const struct rule_example rule_examples[RULE_COUNT];
-extern const struct rule_example acquire_example;           /* of RULE_TENSORMAP_FENCE: no map is where one is acquired */
+extern const struct rule_example acquire_example; /* of RULE_TENSORMAP_FENCE: no map is where one is acquired */
 
 uint32_t rule_example_number(uint32_t i); /* at p0 */
 /* Whether p1 holds what the example leaves, right or wrong. */

@@ -9,8 +9,8 @@
 
 enum { BSMI_PAIR_NUMBERS = 2 * BSMI_TILE_ROWS /* two columns of a column tile: a vector */, BSMI_MOST_SLICES = 4 };
 
-/* Codes of some slices (bf16_slices_of_lines) of 16 rows, a row after the other.  Of each row a cache line is read whole: rows often lie so
- * that few of their lines fit a cache together. */
+/* Codes of some slices (bf16_slices_of_lines) of 16 rows, a row after the other.  Of each row a cache line is read
+ * whole: rows often lie so that few of their lines fit a cache together. */
 struct bsmi_bf16_lines {
     _Alignas(64) uint8_t bytes[BSMI_TILE_ROWS][64];
     const uint8_t *rows[BSMI_TILE_ROWS];

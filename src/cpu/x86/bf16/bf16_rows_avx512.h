@@ -80,7 +80,8 @@ AVX512_INLINE __m512i broadcast_sixteen(const uint8_t *bytes)
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)bytes));
 }
 
-/* Each byte of a row into both bytes of both words of its two codes of 4 bits: where they come from, in each quarter. */
+/* Each byte of a row into both bytes of both words of its two codes of 4 bits: where those come from, in each
+ * quarter. */
 AVX512_INLINE __m512i places_of_nibbles(void)
 {
     return _mm512_add_epi8(
