@@ -283,7 +283,6 @@ struct machine {
     struct machine_options options;
     struct global_memory memory;
     uint64_t grids;                       /* launched so far */
-    uint32_t runs;                        /* of grids, those that repeat a launch included */
     bool dependent_grids, early_grids;    /* some module has griddepcontrol; its .launch_dependents */
     atomic_flag wide_lock;                /* of 16-byte atomics */
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
@@ -318,7 +317,7 @@ struct grid {
     const struct function *function;
     const struct insn *code;
     uint64_t id;                          /* part of its random numbers */
-    uint32_t run;                         /* what memory remembers of it (dependent.h) */
+    uint32_t run;                         /* what memory remembers of it (dependent.h): larger than all before it */
     uint64_t *symbol;                     /* addresses by variable index; shared ones: offsets in the CTA */
     uint32_t shared_bytes;                /* of a CTA: reserved + static + dynamic */
     uint32_t threads_per_cta;

@@ -452,7 +452,7 @@ static struct report no_memory(const struct launch *launch)
                             .text = "cudasim: no host memory for the grid\n" };
 }
 
-static bool grid_open(struct grid *grid, struct machine *machine, const struct launch *launch)
+static bool grid_open(struct grid *grid, struct machine *machine, const struct launch *launch, uint32_t run)
 {
     const struct module *module = launch->image->module;
     *grid = (struct grid){ .machine = machine,
@@ -461,7 +461,7 @@ static bool grid_open(struct grid *grid, struct machine *machine, const struct l
                            .function = launch->function,
                            .code = module->code,
                            .id = ++machine->grids,
-                           .run = ++machine->runs,
+                           .run = run,
                            .symbol = calloc(module->variable_count + 1, sizeof *grid->symbol),
                            .watch = machine->watch,
                            .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2],
@@ -485,13 +485,21 @@ struct together {
     struct grids_in_flight beside[MOST_TOGETHER];
 };
 
+/* Numbers for grids of all machines, of which several may write to one memory; those of one call follow each other. */
+static uint32_t number_runs(uint32_t count)
+{
+    static _Atomic uint32_t runs;
+    return atomic_fetch_add(&runs, count) + 1;
+}
+
 static bool open_all(struct together *t, struct machine *machine, const struct launch *launches, uint32_t count)
 {
+    const uint32_t run = number_runs(count);
     bool ok = true;
     for (uint32_t i = 0; i < count; i++) {
         t->launch[i] = launches[i];
         if (i > 0) t->launch[i].beside = &t->beside[i];
-        ok = grid_open(&t->grid[i], machine, &t->launch[i]) && ok;
+        ok = grid_open(&t->grid[i], machine, &t->launch[i], run + i) && ok;
         t->grid[i].beside = &t->beside[i];
         t->grid[i].before = i == 0 ? NULL : &t->grid[i - 1];
         t->grid[i].followed = i + 1 < count;

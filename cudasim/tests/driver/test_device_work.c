@@ -1,4 +1,6 @@
 /* Streams, events, faults, libraries, graphs, mappings, pools and programmatic launches of several devices. */
+#include <stdlib.h>
+
 #include "tests/support/two_devices.h"
 
 typedef const CUmemAllocationProp *allocation_properties;
@@ -32,6 +34,7 @@ typedef const CUDA_KERNEL_NODE_PARAMS *kernel_parameters_pointer;
     X(cuGraphAddMemsetNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, fill_parameters_pointer, CUcontext)) \
     X(cuGraphAddMemcpyNode, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, copy_pointer, CUcontext)) \
     X(cuGraphAddKernelNode_v2, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, kernel_parameters_pointer)) \
+    X(cuModuleLoadData, (CUmodule *, const void *)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
     X(cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **)) \
     X(cuMemCreate, (CUmemGenericAllocationHandle *, size_t, allocation_properties, unsigned long long)) \
     X(cuMemAddressReserve, (CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long)) \
@@ -304,6 +307,51 @@ static void grids_beside_each_other_on_a_peer(struct test *t)
     }
 }
 
+/* ahead(p) lets the next grid begin, and writes a word later. */
+static const char ahead_text[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry ahead(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v; .reg .pred %more;\nld.param.u64 %a, [p];\n"
+    "griddepcontrol.launch_dependents; mov.u32 %v, 0;\nL: add.u32 %v, %v, 1; setp.lt.u32 %more, %v, 900;\n"
+    "@%more bra L; st.global.u32 [%a], %v; ret;\n}\n";
+
+/* The same of grids that overlap (CUDASIM_OVERLAP=0: that do not), which run when the host waits.  The first device has
+ * launched more grids than the second one, and has written the words that these read and write. */
+static void grids_overlap_on_a_peer(struct test *t)
+{
+    if (!driver_is_simulated()) {
+        test_skip(t, "a GPU reports nothing");
+        return;
+    }
+    const char *const setting = getenv("CUDASIM_OVERLAP");
+    const bool overlap = setting == NULL || strcmp(setting, "0") != 0;
+    CUlaunchAttribute early = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION };
+    early.value.programmaticStreamSerializationAllowed = 1;
+    for (int same = 0; same < 2; same++) {
+        begin(t);
+        const CUlaunchConfig plain = { 1, 1, 1, 1, 1, 1, 0, on[1].stream, NULL, 0 };
+        const CUlaunchConfig beside = { 1, 1, 1, 1, 1, 1, 0, on[1].stream, &early, 1 };
+        CUdeviceptr written = on[0].words, read = on[0].words + (same ? 0 : 4);
+        CUmodule module;
+        CUfunction ahead;
+        char sentence[160];
+        for (int i = 0; i < 20; i++) OK(t, add(0, on[0].words));
+        use(t, 1);
+        OK(t, cuCtxEnablePeerAccess(on[0].context, 0));
+        OK(t, cuModuleLoadData(&module, ahead_text));
+        OK(t, cuModuleGetFunction(&ahead, module, "ahead"));
+        listen_begin(t);
+        OK(t, cuLaunchKernelEx(&plain, ahead, (void *[]){ &written }, NULL));
+        OK(t, cuLaunchKernelEx(&beside, on[1].late, (void *[]){ &read }, NULL));
+        GIVES(t, same ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS, cuCtxSynchronize());
+        listen_end();
+        if (!same) continue;
+        snprintf(sentence, sizeof sentence, "%s the byte at global address 0x%llx, which %s",
+                 overlap ? "overwrites" : "reads", on[0].words,
+                 overlap ? "was read by kernel late, launched behind" : "is written by kernel ahead, launched before");
+        SAYS(t, sentence);
+    }
+}
+
 static void pools_name_devices(struct test *t)
 {
     begin(t);
@@ -357,6 +405,7 @@ int main(int argc, char **argv)
         TEST(nodes_name_contexts),
         TEST(mappings_name_devices),
         TEST(grids_beside_each_other_on_a_peer),
+        TEST(grids_overlap_on_a_peer),
         TEST(pools_name_devices),
     };
     return TEST_MAIN(argc, argv, cases);
