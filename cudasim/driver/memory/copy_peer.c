@@ -1,6 +1,6 @@
 /* Copies between contexts.  Addresses are unique, so each is a copy like any other; the contexts that a call names must
  * be those whose memory it gives.  They need no peer access. */
-#include "driver/graph/work.h"
+#include "driver/graph/capture.h"
 
 CUDASIM_EXPORT CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                      size_t bytes);
@@ -24,6 +24,19 @@ static CUresult check_end(CUmemorytype type, CUdeviceptr pointer, struct CUctx_s
     return CUDA_ERROR_INVALID_VALUE;
 }
 
+/* A capture does not take copies between contexts, and is lost, as two H100s have it; it takes copies of addresses. */
+static CUresult leave_captures(struct CUctx_st *context, CUstream handle)
+{
+    struct CUstream_st *stream = stream_find(context, handle);
+    if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
+    const CUresult result = capture_enter(stream);
+    if (result != CUDA_SUCCESS || stream->capture == NULL) return result;
+    capture_invalidate(stream->capture);
+    driver_say("cudasim: cuMemcpyPeerAsync and cuMemcpy3DPeerAsync cannot be captured; cuMemcpyAsync between the same "
+               "addresses can\n");
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 static CUresult submit(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool waits)
 {
     struct CUctx_st *context;
@@ -31,6 +44,7 @@ static CUresult submit(const CUDA_MEMCPY3D_PEER *c, CUstream stream, bool waits)
     if (result == CUDA_SUCCESS && c == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) result = check_end(c->srcMemoryType, c->srcDevice, c->srcContext, "source");
     if (result == CUDA_SUCCESS) result = check_end(c->dstMemoryType, c->dstDevice, c->dstContext, "target");
+    if (result == CUDA_SUCCESS && !waits) result = leave_captures(context, stream);
     if (result == CUDA_SUCCESS) {
         const CUDA_MEMCPY3D copy = {
             .srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcZ = c->srcZ, .srcMemoryType = c->srcMemoryType,

@@ -122,12 +122,15 @@ CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
     return driver_leave(result);
 }
 
+/* Memory of another device is not found, as two H100s have it. */
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    const struct allocation *a = result == CUDA_SUCCESS ? memory_find(&context, pointer) : NULL;
-    if (result == CUDA_SUCCESS && a == NULL) result = CUDA_ERROR_NOT_FOUND;
+    struct CUctx_st *owner = context;
+    const struct allocation *a = result == CUDA_SUCCESS ? memory_find(&owner, pointer) : NULL;
+    if (result == CUDA_SUCCESS && (a == NULL || (owner->device != context->device && a->devices == 0)))
+        result = CUDA_ERROR_NOT_FOUND;
     if (result == CUDA_SUCCESS && base != NULL) *base = a->base;
     if (result == CUDA_SUCCESS && size != NULL) *size = a->bytes;
     return driver_leave(result);

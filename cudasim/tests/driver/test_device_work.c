@@ -7,6 +7,7 @@ typedef const CUmemAllocationProp *allocation_properties;
 typedef const CUmemAccessDesc *access_list;
 typedef const CUDA_MEMSET_NODE_PARAMS *fill_parameters_pointer;
 typedef const CUDA_MEMCPY3D *copy_pointer;
+typedef const CUDA_MEMCPY3D_PEER *peer_copy;
 typedef const CUDA_KERNEL_NODE_PARAMS *kernel_parameters_pointer;
 
 #define CALLS(X) \
@@ -16,7 +17,7 @@ typedef const CUDA_KERNEL_NODE_PARAMS *kernel_parameters_pointer;
     X(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream)) \
     X(cuMemcpyPeer, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t)) \
     X(cuMemcpyPeerAsync, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream)) \
-    X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) \
+    X(cuMemcpy3DPeerAsync, (peer_copy, CUstream)) X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) \
     X(cuLibraryLoadData, (CUlibrary *, const void *, void *, void *, unsigned, void *, void *, unsigned)) \
     X(cuLibraryGetKernel, (CUkernel *, CUlibrary, const char *)) X(cuLibraryUnload, (CUlibrary)) \
     X(cuKernelGetAttribute, (int *, int, CUkernel, CUdevice)) \
@@ -122,8 +123,8 @@ static void libraries_serve_all_devices(struct test *t)
     CUkernel kernel;
     int value = 0;
     const int most = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    OK(t, cuLibraryLoadData(&library, two_devices_text, NULL, NULL, 0, NULL, NULL, 0));
-    OK(t, cuLibraryGetKernel(&kernel, library, "add"));
+    OK_OR_RETURN(t, cuLibraryLoadData(&library, two_devices_text, NULL, NULL, 0, NULL, NULL, 0));
+    OK_OR_RETURN(t, cuLibraryGetKernel(&kernel, library, "add"));
     OK(t, cuKernelSetAttribute(most, 100000, kernel, 1));
     OK(t, cuKernelGetAttribute(&value, most, kernel, 1));
     CHECK(t, value == 100000);
@@ -155,15 +156,15 @@ static void a_graph_spans_devices(struct test *t)
     use(t, 1);
     OK(t, cuEventCreate(&join_event, 2));
     OK(t, cuStreamWaitEvent(on[1].stream, fork_event, 0));
-    OK(t, cuMemcpyPeerAsync(on[1].words, on[1].context, on[0].words, on[0].context, BYTES, on[1].stream));
+    OK(t, cuMemcpyDtoDAsync_v2(on[1].words, on[0].words, BYTES, on[1].stream));
     OK(t, add(1, on[1].words));
     OK(t, cuEventRecord(join_event, on[1].stream));
     use(t, 0);
     OK(t, cuStreamWaitEvent(on[0].stream, join_event, 0));
     OK(t, cuMemcpyDtoDAsync_v2(on[0].words, on[1].words, BYTES, on[0].stream));
-    OK(t, cuStreamEndCapture(on[0].stream, &graph));
+    OK_OR_RETURN(t, cuStreamEndCapture(on[0].stream, &graph));
     CHECK(t, holds(t, on[0].words, 100) && holds(t, on[1].words, 200));
-    OK(t, cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK_OR_RETURN(t, cuGraphInstantiateWithFlags(&exec, graph, 0));
     OK(t, cuGraphLaunch(exec, on[0].stream));
     CHECK(t, holds(t, on[0].words, 102) && holds(t, on[1].words, 102));
     use(t, 1);
@@ -181,6 +182,34 @@ static void a_graph_spans_devices(struct test *t)
     OK(t, cuGraphDestroy(graph));
 }
 
+/* A copy that names contexts is not captured, and the capture is lost; plain copies between devices are. */
+static void captures_take_no_peer_copies(struct test *t)
+{
+    begin(t);
+    const CUDA_MEMCPY3D_PEER box = {
+        .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = on[0].words, .srcContext = on[0].context,
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = on[1].words, .dstContext = on[1].context,
+        .WidthInBytes = BYTES, .Height = 1, .Depth = 1
+    };
+    use(t, 1);
+    for (int boxes = 0; boxes < (driver_is_simulated() ? 2 : 1); boxes++) {
+        CUgraph graph = NULL;
+        OK(t, cuStreamBeginCapture_v2(on[1].stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+        listen_begin(t);
+        for (int again = 0; again < 2; again++)
+            GIVES(t, again ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                  boxes ? cuMemcpy3DPeerAsync(&box, on[1].stream)
+                        : cuMemcpyPeerAsync(on[1].words, on[1].context, on[0].words, on[0].context, BYTES,
+                                            on[1].stream));
+        listen_end();
+        SAYS(t, "cannot be captured; cuMemcpyAsync between the same addresses can");
+        GIVES(t, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(on[1].stream, &graph));
+        CHECK(t, graph == NULL && holds(t, on[1].words, 200));
+    }
+    OK(t, cuMemcpyPeerAsync(on[1].words, on[1].context, on[0].words, on[0].context, BYTES, on[1].stream));
+    CHECK(t, holds(t, on[1].words, 100));
+}
+
 /* Nodes that are added name a context, or a function that has one. */
 static void nodes_name_contexts(struct test *t)
 {
@@ -196,7 +225,7 @@ static void nodes_name_contexts(struct test *t)
     const CUDA_MEMCPY3D copy_parameters = { .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = on[1].words,
                                             .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = on[0].words,
                                             .WidthInBytes = BYTES, .Height = 1, .Depth = 1 };
-    OK(t, cuGraphCreate(&graph, 0));
+    OK_OR_RETURN(t, cuGraphCreate(&graph, 0));
     listen_begin(t);
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuGraphAddMemsetNode(&fill, graph, NULL, 0, &fill_parameters, on[0].context));
     listen_end();
@@ -204,7 +233,7 @@ static void nodes_name_contexts(struct test *t)
     OK(t, cuGraphAddMemsetNode(&fill, graph, NULL, 0, &fill_parameters, on[1].context));
     OK(t, cuGraphAddKernelNode_v2(&kernel, graph, &fill, 1, &launch));
     OK(t, cuGraphAddMemcpyNode(&copy, graph, &kernel, 1, &copy_parameters, on[0].context));
-    OK(t, cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK_OR_RETURN(t, cuGraphInstantiateWithFlags(&exec, graph, 0));
     OK(t, cuGraphLaunch(exec, on[0].stream));
     CHECK(t, holds(t, on[0].words, 71));
     OK(t, cuGraphExecDestroy(exec));
@@ -228,7 +257,7 @@ static void mappings_name_devices(struct test *t)
     use(t, 0);
     OK(t, cuMemGetInfo_v2(&own_before, &total));
     OK(t, cuCtxEnablePeerAccess(on[1].context, 0));
-    OK(t, cuMemCreate(&handle, GRANULE, &properties, 0));
+    OK_OR_RETURN(t, cuMemCreate(&handle, GRANULE, &properties, 0));
     OK(t, cuMemAddressReserve(&range, GRANULE, 0, 0, 0));
     OK(t, cuMemMap(range, GRANULE, 0, handle, 0));
     OK(t, cuMemGetInfo_v2(&own_after, &total));
@@ -337,8 +366,8 @@ static void grids_overlap_on_a_peer(struct test *t)
         for (int i = 0; i < 20; i++) OK(t, add(0, on[0].words));
         use(t, 1);
         OK(t, cuCtxEnablePeerAccess(on[0].context, 0));
-        OK(t, cuModuleLoadData(&module, ahead_text));
-        OK(t, cuModuleGetFunction(&ahead, module, "ahead"));
+        OK_OR_RETURN(t, cuModuleLoadData(&module, ahead_text));
+        OK_OR_RETURN(t, cuModuleGetFunction(&ahead, module, "ahead"));
         listen_begin(t);
         OK(t, cuLaunchKernelEx(&plain, ahead, (void *[]){ &written }, NULL));
         OK(t, cuLaunchKernelEx(&beside, on[1].late, (void *[]){ &read }, NULL));
@@ -402,6 +431,7 @@ int main(int argc, char **argv)
         TEST(a_fault_is_of_one_device),
         TEST(libraries_serve_all_devices),
         TEST(a_graph_spans_devices),
+        TEST(captures_take_no_peer_copies),
         TEST(nodes_name_contexts),
         TEST(mappings_name_devices),
         TEST(grids_beside_each_other_on_a_peer),

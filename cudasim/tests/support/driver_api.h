@@ -33,5 +33,13 @@ void driver_reset(struct test *t);
         if (gives_result != (expected)) FAIL(t, "%s gives %d, not %d", #call, (int)gives_result, (int)(expected)); \
     } while (0)
 #define OK(t, call) GIVES(t, CUDA_SUCCESS, call)
+/* Where what follows would use what the call did not give. */
+#define OK_OR_RETURN(t, call) \
+    do { \
+        const CUresult needed_result = (call); \
+        if (needed_result == CUDA_SUCCESS) break; \
+        FAIL(t, "%s gives %d, not 0", #call, (int)needed_result); \
+        return; \
+    } while (0)
 
 #endif
