@@ -52,10 +52,10 @@ static void *find(void *library, const char *name)
     return function;
 }
 
-/* Each in a namespace of its own. */
+/* Each library calls its own functions, not the first one's of that name. */
 static struct build open_build(const char *file, int threads)
 {
-    void *library = dlmopen(LM_ID_NEWLM, file, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     if (library == NULL) fprintf(stderr, "%s\n", dlerror()), exit(1);
     struct build b = { .name = file };
     *(void **)&b.create = find(library, "bsm_context_create");

@@ -221,9 +221,9 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, si
         const bool gives = access[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         if (l.type != CU_MEM_LOCATION_TYPE_DEVICE || device_check(l.id) != CUDA_SUCCESS)
             result = CUDA_ERROR_INVALID_DEVICE;
-        else if (!gives && (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE || l.id == pool->device))
-            result = CUDA_ERROR_INVALID_VALUE;
-        else if (l.id != pool->device && !devices_are_peers(l.id, pool->device)) result = CUDA_ERROR_INVALID_DEVICE;
+        else if (!gives && access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) result = CUDA_ERROR_INVALID_VALUE;
+        else if (l.id == pool->device ? !gives : !devices_are_peers(l.id, pool->device))
+            result = CUDA_ERROR_INVALID_DEVICE;
         else devices = gives ? devices | 1u << l.id : devices & ~(1u << l.id);
     }
     if (result == CUDA_SUCCESS) pool->devices = devices, show_all(pool, pool);

@@ -194,7 +194,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
     if (result == CUDA_SUCCESS) result = capture_forbids(context);
     if (result == CUDA_SUCCESS &&
         (handle == NULL || flags != 0 || bytes == 0 || bytes % GRANULE != 0 || !properties_valid(properties)))
-        result = CUDA_ERROR_INVALID_VALUE;
+        result = properties != NULL && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                         && device_check(properties->location.id) != CUDA_SUCCESS
+                     ? CUDA_ERROR_INVALID_DEVICE
+                     : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && properties->requestedHandleTypes != 0) result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS && bytes > memory_left(properties->location.id))
         result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -352,7 +355,7 @@ CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc
         const int flags = access[i].flags;
         if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE
             || device_check(access[i].location.id) != CUDA_SUCCESS)
-            result = CUDA_ERROR_INVALID_DEVICE;
+            result = CUDA_ERROR_INVALID_VALUE;
         else if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
                  flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             result = CUDA_ERROR_INVALID_VALUE;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* A mark: the cluster's number + 1 << 16 | its clock << 5 | strong << 4 | which of the four bytes. */
 enum { GRANULE = 4, PAGE_BYTES = 4096, STRONG = 16, CLOCK_SHIFT = 5, CLUSTER_SHIFT = 16 };
@@ -13,7 +14,7 @@ enum { MOST_CLOCK = (1 << (CLUSTER_SHIFT - CLOCK_SHIFT)) - 1, MOST_CLUSTERS = (1
 struct page { _Atomic uint32_t writer[PAGE_BYTES / GRANULE], reader[PAGE_BYTES / GRANULE]; };
 
 /* Words that clusters synchronise on; those beyond the table's size share places, which orders too much. */
-enum { MOST_WORDS = 4096, MOST_ROW_BYTES = 64 << 20 };
+enum { MOST_WORDS = 4096, MOST_ROW_BYTES = 64 << 20, MOMENTS = 3000 };
 struct meeting { uint64_t address; uint16_t *known; };
 
 struct between {
@@ -21,6 +22,7 @@ struct between {
     struct meeting word[MOST_WORDS];
     uint32_t words, most_words;
     _Atomic bool exhausted;
+    _Atomic int patience;                 /* moments that threads may still wait for one another */
     uint32_t allocations;
     _Atomic(_Atomic(struct page *) *) pages[];                 /* by allocation, then by page */
 };
@@ -44,6 +46,7 @@ void between_open(struct grid *grid)
     const uint64_t rows = MOST_ROW_BYTES / (grid->clusters * sizeof(uint16_t));
     b->most_words = rows > MOST_WORDS / 2 ? MOST_WORDS / 2 : rows < 16 ? 16 : (uint32_t)rows;
     b->allocations = machine->memory.count;
+    b->patience = MOMENTS;
     grid->between = b;
 }
 
@@ -202,6 +205,23 @@ static trap report(struct warp *w, const struct insn *in, uint32_t lane, uint64_
                       ctas[0] * ctas[1] * ctas[2] == 1 ? "CTA" : "the cluster of CTA", x, y, z);
 }
 
+static bool is_the_same(const struct between_access *x)
+{
+    return x->stored != NULL && memcmp(x->there, x->stored, x->bytes) == 0;
+}
+
+/* A host thread marks what it is about to write: it is given some time to do so, in all as long as a grid's patience
+ * lasts. */
+static bool writes_the_same(struct between *b, const struct machine *machine, const struct between_access *x)
+{
+    static const struct timespec moment = { .tv_nsec = 100 * 1000 };
+    while (!is_the_same(x)) {
+        if (x->stored == NULL || machine->options.threads == 1 || atomic_fetch_sub(&b->patience, 1) <= 0) return false;
+        nanosleep(&moment, NULL);
+    }
+    return true;
+}
+
 /* Another byte of the same granule that this cluster touched at the same clock stays remembered. */
 static void remember(_Atomic uint32_t *place, uint32_t old, uint32_t mark)
 {
@@ -234,9 +254,9 @@ trap between_check(struct warp *w, const struct insn *in, uint32_t lane, const s
                        reader = atomic_load_explicit(&page->reader[i], memory_order_relaxed);
         remember(x->writes ? &page->writer[i] : &page->reader[i], x->writes ? writer : reader, own | mask);
         trap t = TRAP_NONE;
-        if (!x->same && conflicts(c, writer, mask, x->strong))
+        if (conflicts(c, writer, mask, x->strong) && !writes_the_same(b, machine, x))
             t = report(w, in, lane, a->base + at, x->writes, writer, true);
-        else if (x->writes && !x->same && conflicts(c, reader, mask, x->strong))
+        else if (x->writes && conflicts(c, reader, mask, x->strong) && !is_the_same(x))
             t = report(w, in, lane, a->base + at, true, reader, false);
         if (t != TRAP_NONE) return t;
     }
@@ -247,9 +267,9 @@ trap between_lanes(struct warp *w, const struct insn *in, const struct access *a
 {
     if (w->cta->cluster->grid->between == NULL) return TRAP_NONE;
     FOR_LANES(l, access->global) {
-        const bool same = access->writes && access->stored != NULL
-                          && memcmp(access->host[l], &access->stored[l], access->bytes) == 0;
-        const struct between_access x = { access->address[l], access->bytes, access->writes, access->strong, same };
+        const void *const stored = access->writes && access->stored != NULL ? &access->stored[l] : NULL;
+        const struct between_access x = { access->address[l], access->bytes, access->writes, access->strong,
+                                          access->host[l], stored };
         const trap t = between_check(w, in, l, &x);
         if (t != TRAP_NONE) return t;
     }

@@ -24,8 +24,9 @@ void between_writes(struct cluster *cluster, uint64_t address, bool releases);
 void between_reads(struct cluster *cluster, uint64_t address, bool acquires);
 void between_fence(struct cluster *cluster);
 
-/* strong: does not race with others like it.  same: writes what is there. */
-struct between_access { uint64_t address, bytes; bool writes, strong, same; };
+/* strong: does not race with others like it.  stored: what is written, beside what is there; NULL: not known.  Who
+ * writes what is there does not race. */
+struct between_access { uint64_t address, bytes; bool writes, strong; const void *there, *stored; };
 trap between_check(struct warp *w, const struct insn *in, uint32_t lane, const struct between_access *access);
 /* The lanes of a generic access to global memory. */
 trap between_lanes(struct warp *w, const struct insn *in, const struct access *access);

@@ -449,7 +449,7 @@ trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uin
 /* What other grids and other clusters have done there. */
 static trap others_check(const struct async_token *token, uint64_t address, uint64_t bytes, bool writes, bool adds)
 {
-    const struct between_access x = { address, bytes, writes, adds, false };
+    const struct between_access x = { address, bytes, writes, adds, NULL, NULL };
     const trap t = dependent_bytes(token->warp, token->in, token->lane, token->known, address, bytes, writes);
     return t != TRAP_NONE ? t : between_check(token->warp, token->in, token->lane, &x);
 }

@@ -291,10 +291,10 @@ static void mappings_name_devices(struct test *t)
     CHECK(t, holds(t, range, 52));
     refused(t, 0, add, range, "writes memory that its device may only read (cuMemSetAccess) at 0x");
     access[1].location.id = 99;
-    GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuMemSetAccess(range, GRANULE, access, DEVICES));
+    GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemSetAccess(range, GRANULE, access, DEVICES));
     properties.location.id = 99;
     CUmemGenericAllocationHandle third;
-    GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemCreate(&third, GRANULE, &properties, 0));
+    GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuMemCreate(&third, GRANULE, &properties, 0));
     OK(t, cuMemRelease(handle));
 }
 
@@ -418,7 +418,7 @@ static void pools_name_devices(struct test *t)
     OK(t, cuMemPoolSetAccess(pool[0], &access, 1));
     refused(t, 1, add, p[0], "to which device 1 was not given access");
     access.location.id = 0;
-    GIVES(t, CUDA_ERROR_INVALID_VALUE, cuMemPoolSetAccess(pool[0], &access, 1));
+    GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(pool[0], &access, 1));
     access.location.id = 99;
     GIVES(t, CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(pool[0], &access, 1));
 }
