@@ -196,7 +196,7 @@ AVX512_INLINE float bf16_scale_number(const struct bsmi_bf16_rows *rows, int64_t
     return scale;
 }
 
-/* Bytes of a slice's codes, of at most 8 bits, and of how many slices a cache line is read at once. */
+/* Of how many slices a row's cache line is read at once; their bytes divide 64, but for elements of 6 bits. */
 AVX512_INLINE int bf16_slices_of_lines(enum bsmi_bf16_kind kind)
 {
     switch (kind) {
