@@ -36,7 +36,7 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     const double steps =
         ceil((double)p->k / step_columns[g->operands]) * (g->operands == BSMI_OPERANDS_BF16 ? terms_of(p) : 1);
     const bool split_k = bsmi_cuda_splits_k(g, p, gpu->gemm_clusters[gemm]);
-    const int parts = bsmi_codes_parts(g->operands, p->k);
+    const int parts = bsmi_codes_parts(g, p->k);
     const double waves =
         (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (split_k ? parts : 1), gpu->gemm_clusters[gemm]);
     const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
@@ -126,6 +126,7 @@ double bsmi_cuda_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bs
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     if (bsmi_gemm_has_tensor_memory(g)) return modelled_nanoseconds(gpu, gemm, p);
+    if (g->main_loop == BSMI_MAIN_LOOP_REGISTERS) return bsmi_geforce_cost(gpu, gemm, p);
     if (g->cost.step == 0) return 0;
     return bsmi_gemm_reads_any_scales(g) ? any_scales_nanoseconds(gpu, gemm, p) : rows_nanoseconds(gpu, gemm, p);
 }

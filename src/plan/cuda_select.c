@@ -27,7 +27,7 @@ static bool serves(int gemm, bsm_format a, bsm_format b)
     if (codes != BSMI_CODES_NONE && !bsmi_cuda_dequantizes(codes, b)) return false;
     if (bsmi_gemm_reads_any_scales(&bsmi_gemm_instances[gemm]) && a == BSM_FORMAT_FP16) return false;
     if (kind == BSMI_OPERANDS_INT8) return a == BSM_MXFP4 && b == BSM_MXFP4;
-    return kind == BSMI_OPERANDS_BF16 || bsmi_codes_serve(kind, a, b);
+    return kind == BSMI_OPERANDS_BF16 || bsmi_codes_serve(&bsmi_gemm_instances[gemm], a, b);
 }
 
 bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b)
@@ -54,7 +54,7 @@ static bsm_status check_operands(const struct bsmi_product *p)
 static bool takes_codes(const struct bsmi_cuda_gpu *gpu, bsm_format a, bsm_format b)
 {
     for (int i = 0; i < bsmi_gemm_instance_count; i++)
-        if (gpu->gemms[i] != NULL && bsmi_codes_serve(bsmi_gemm_instances[i].operands, a, b)) return true;
+        if (gpu->gemms[i] != NULL && bsmi_codes_serve(&bsmi_gemm_instances[i], a, b)) return true;
     return false;
 }
 
@@ -68,7 +68,7 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
         if (gpu->gemms[i] == NULL || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[i]) != prepacked
             || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16)
-            || bsmi_gemm_instances[i].column_groups != (p->column_groups > 0)
+            || bsmi_gemm_instances[i].column_groups != (p->column_groups > 0) || bsmi_gemm_instances[i].splits_k
             || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
             continue;
         const double time = bsmi_cuda_cost(gpu, i, p);
@@ -96,7 +96,7 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     const int chosen = fastest_gemm(gpu, p, false, &least);
     *reason = chosen < 0 && p->column_groups > 0 ? "no kernel for this GPU's tensor cores takes these groups along K"
               : chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
-              : least > 0 && bsmi_gemm_has_tensor_memory(&bsmi_gemm_instances[chosen])
+              : least > 0 && bsmi_gemm_is_of_blackwell(&bsmi_gemm_instances[chosen])
                   ? "the least time by a model of its steps"
               : least > 0 ? "the least time by the table of measured steps"
                           : "the first kernel of the table that this GPU runs";

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { BSMI_MOST_FATBINS = 32 };
+enum { BSMI_MOST_FATBINS = 64 };
 
 /* Shared by all contexts of one GPU; lives while there is one. */
 struct bsmi_cuda_gpu {

@@ -24,7 +24,7 @@ static bool is_for(size_t i, int gemm)
         return pairs[i].a == BSM_MXFP4 && pairs[i].b == BSM_MXFP4;
     if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_FP8)
         return pairs[i].codes && bsmi_fp8_serves(pairs[i].a, pairs[i].b);
-    return pairs[i].codes && bsmi_codes_serve(bsmi_gemm_instances[gemm].operands, pairs[i].a, pairs[i].b);
+    return pairs[i].codes && bsmi_codes_serve(&bsmi_gemm_instances[gemm], pairs[i].a, pairs[i].b);
 }
 
 /* Elements -2 .. 2 and -3 .. 3. */

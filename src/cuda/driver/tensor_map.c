@@ -55,7 +55,7 @@ static void mend_small_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cu
 {
     enum { SMALL_BYTES = 128 * 1024, WORD = 1, BIT = 21 };
     uint64_t words[sizeof *map / 8];
-    if (gpu->capability / 10 != 10 || !spans_less(r, SMALL_BYTES)) return;
+    if (gpu->capability / 10 < 10 || !spans_less(r, SMALL_BYTES)) return;
     memcpy(words, map, sizeof words);
     words[WORD] &= ~((uint64_t)1 << BIT);
     memcpy(map, words, sizeof words);

@@ -129,14 +129,14 @@ __device__ static inline gemm_octet_place octet_place_of(const bsmi_gemm_paramet
 }
 
 /* A row that the tile has.  count: lines in the table of columns.  sums: addresses of the first four and the last
- * four. */
-__device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const gemm_finish &finish,
-                                           const gemm_octet_place &place, uint32_t count, int32_t matrix, int32_t row,
-                                           const gemm_line &line, uint2 sums)
+ * four.  False: D gets none of them. */
+__device__ static inline bool finish_octet_numbers(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                                   const gemm_octet_place &place, uint32_t count, int32_t matrix,
+                                                   int32_t row, const gemm_line &line, uint2 sums, gemm_octet &octet)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    gemm_octet octet = { {}, place.exists };
-    if (octet.exists == 0 || line.exponent == BSMI_ROW_FALLBACK) return;
+    if (place.exists == 0 || line.exponent == BSMI_ROW_FALLBACK) return false;
+    octet.exists = place.exists;
     load_eight(sums.x, sums.y, octet.v);
     if (place.scaled) scale_octet(octet, line.exponent, place.columns, p.direct || e.sums_are_scaled);
     if (p.direct) {
@@ -148,7 +148,21 @@ __device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const 
         for (int i = 0; i < 8; i++)
             if (isnan(octet.v[i])) octet.v[i] = __int_as_float(0x7fc00000);
     }
+    return true;
+}
+
+__device__ static inline void store_octet_at(const gemm_octet_place &place, int32_t row, const gemm_octet &octet)
+{
     store_octet(place.output.data + row * place.output.row_bytes
                     + (int64_t)place.column * (place.output.element == BSM_FP32 ? 4 : 2),
                 place.output.element, octet);
+}
+
+__device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                           const gemm_octet_place &place, uint32_t count, int32_t matrix, int32_t row,
+                                           const gemm_line &line, uint2 sums)
+{
+    gemm_octet octet;
+    if (finish_octet_numbers(p, finish, place, count, matrix, row, line, sums, octet))
+        store_octet_at(place, row, octet);
 }

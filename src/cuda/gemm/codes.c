@@ -1,17 +1,25 @@
 /* Products of codes: which pairs they serve, and how an operand's codes and scales get to where TMA takes them. */
 #include "cuda/driver/matrix.h"
 #include "cuda/ptx/descriptors.h"
+#include "cuda/ptx/mma_sync_elements.h"
 #include "lowering.h"
 
 /* Kinds ------------------------------------------------------------------------------------------------------------ */
 
-/* Elements of a step of K, those of one product, and those that share a scale. */
-static int64_t step_columns(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 : 256; }
-static int64_t product_columns(enum bsmi_gemm_operands kind) { return step_columns(kind) / 4; }
+/* Elements of one product, of a step of K, and those that share a scale. */
+enum { PRODUCT_BYTES = 32 };
+static int64_t product_columns(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF8F6F4 ? 32 : 64; }
+static int64_t step_columns(const struct bsmi_gemm_instance *gemm)
+{
+    return product_columns(gemm->operands) * gemm->step_bytes / PRODUCT_BYTES;
+}
 static int block_of(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF4NVF4 ? 16 : 32; }
 
-/* Blocks of layout 128x4 that a step has along K. */
-static int scale_blocks(enum bsmi_gemm_operands kind) { return (int)step_columns(kind) / block_of(kind) / 4; }
+/* Blocks of layout 128x4 that a step has along K, or lies in. */
+static int scale_blocks(const struct bsmi_gemm_instance *gemm)
+{
+    return (int)bsmi_ceil_div(step_columns(gemm), 4 * block_of(gemm->operands));
+}
 
 static bool is_mx(const bsm_format_info *f) { return f->scale == BSM_E8M0 && f->block == 32 && f->element != BSM_INT8; }
 
@@ -20,10 +28,20 @@ static bool is_plain_fp8(const bsm_format_info *f) { return f->block == 0 && f->
 
 static bool is_e2m1(const bsm_format_info *f, bsm_scale scale) { return f->element == BSM_E2M1 && f->scale == scale; }
 
-bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b)
+/* mma.sync takes e8m0 for blocks of 16 from PTX ISA 9.1 on; and TMA pads codes of 4 and 6 bits 128 at a time. */
+static bool serves_by_registers(const struct bsmi_gemm_instance *gemm, const bsm_format_info *a,
+                                const bsm_format_info *b)
+{
+    if (gemm->operands == BSMI_OPERANDS_MXF4NVF4) return a->scale == BSM_UE4M3 && b->scale == BSM_UE4M3;
+    if (gemm->operands != BSMI_OPERANDS_MXF8F6F4 || gemm->step_bytes == 128) return true;
+    return a->bits_per_element == 8 && b->bits_per_element == 8;
+}
+
+bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b)
 {
     const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
-    switch (kind) {
+    if (gemm->main_loop == BSMI_MAIN_LOOP_REGISTERS && !serves_by_registers(gemm, fa, fb)) return false;
+    switch (gemm->operands) {
     case BSMI_OPERANDS_MXF4: return a == BSM_MXFP4 && b == BSM_MXFP4;
     case BSMI_OPERANDS_MXF4NVF4:
         if (a == BSM_NVFP4 || b == BSM_NVFP4) return a == b;
@@ -37,18 +55,20 @@ bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b)
 
 /* Few rows make few tiles: only K can give every SM a share.  Many rows pay for it: a CTA keeps the parts'
  * sums in L2. So parts are long, and the products of middling K that have many rows have one. */
-enum { LONGEST_PART = 8192 };
+enum { LONGEST_PART = 8192, LONGEST_SPLIT_PART = 2048 };
 
-int32_t bsmi_codes_split(enum bsmi_gemm_operands kind, int64_t k)
+int32_t bsmi_codes_split(const struct bsmi_gemm_instance *gemm, int64_t k)
 {
-    const int64_t parts = bsmi_ceil_div(k, LONGEST_PART), steps = bsmi_ceil_div(k, step_columns(kind));
-    return parts <= 1 || kind == BSMI_OPERANDS_BF16 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
+    if (gemm->operands == BSMI_OPERANDS_BF16 || (!bsmi_gemm_has_tensor_memory(gemm) && !gemm->splits_k)) return 0;
+    const int64_t parts = bsmi_ceil_div(k, gemm->splits_k ? LONGEST_SPLIT_PART : LONGEST_PART),
+                  steps = bsmi_ceil_div(k, step_columns(gemm));
+    return parts <= 1 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
 }
 
-int32_t bsmi_codes_parts(enum bsmi_gemm_operands kind, int64_t k)
+int32_t bsmi_codes_parts(const struct bsmi_gemm_instance *gemm, int64_t k)
 {
-    const int32_t split = bsmi_codes_split(kind, k);
-    return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(kind)), split);
+    const int32_t split = bsmi_codes_split(gemm, k);
+    return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(gemm)), split);
 }
 
 /* Describing ------------------------------------------------------------------------------------------------------- */
@@ -100,18 +120,36 @@ static bool can_map_scales(enum bsmi_gemm_operands kind, const struct bsmi_matri
            bsmi_cuda_can_map(&rows);
 }
 
-static enum bsmi_codes_scales scales_of(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
+/* Linear scales as they are: TMA fills with zeros what is behind a row's last. */
+static struct bsmi_cuda_rows linear_rows(const struct bsmi_matrix *m)
 {
+    return (struct bsmi_cuda_rows){ m->scales, CU_TENSOR_MAP_DATA_TYPE_UINT8, m->scale_columns, m->rows, m->batch,
+                                    m->map.layout.pitch, m->scale_batch_bytes };
+}
+
+/* Their rows begin at multiples of 16 bytes. */
+static bool can_map_linear(const struct bsmi_matrix *m)
+{
+    struct bsmi_cuda_rows rows = linear_rows(m);
+    rows.columns = bsmi_round_up(rows.columns, 16);       /* how many there are does not matter to TMA */
+    return m->map.layout.kind == BSM_LAYOUT_LINEAR && bsmi_cuda_can_map(&rows);
+}
+
+static enum bsmi_codes_scales scales_of(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
+{
+    const enum bsmi_gemm_operands kind = gemm->operands;
     if (m->block == 0) return BSMI_SCALES_ONES;
     if (m->block != block_of(kind)) return BSMI_SCALES_REPEATED;
+    if (gemm->main_loop == BSMI_MAIN_LOOP_REGISTERS && can_map_linear(m)) return BSMI_SCALES_LINEAR;
     return can_map_scales(kind, m) ? BSMI_SCALES_AS_THEY_ARE : BSMI_SCALES_CONVERTED;
 }
 
-static bsm_status describe_operand(enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m,
+static bsm_status describe_operand(const struct bsmi_gemm_instance *gemm, const char *name, const struct bsmi_matrix *m,
                                    struct bsmi_codes *codes)
 {
+    const enum bsmi_gemm_operands kind = gemm->operands;
     const bsm_scale_layout layout = { .kind = BSM_LAYOUT_128X4 };
-    *codes = (struct bsmi_codes){ .repacked = !can_map_codes(kind, m), .scales = scales_of(kind, m) };
+    *codes = (struct bsmi_codes){ .repacked = !can_map_codes(kind, m), .scales = scales_of(gemm, m) };
     codes->padded_columns = bsmi_round_up(m->columns, 128); /* what the padding types of TMA want */
     codes->row_bytes = codes->padded_columns * m->bits / 8;
     const bsm_status status =
@@ -132,14 +170,19 @@ static int64_t rows_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *
     return of_matrix < 0 ? -1 : product_or_overflow(of_matrix, m->batch);
 }
 
+static bool reads_callers_scales(const struct bsmi_codes *codes)
+{
+    return codes->scales == BSMI_SCALES_AS_THEY_ARE || codes->scales == BSMI_SCALES_LINEAR;
+}
+
 static int64_t scales_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
 {
-    return codes->scales == BSMI_SCALES_AS_THEY_ARE ? 0 : product_or_overflow(codes->scale_batch_bytes, m->batch);
+    return reads_callers_scales(codes) ? 0 : product_or_overflow(codes->scale_batch_bytes, m->batch);
 }
 
 const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales)
 {
-    static const char *const names[] = { "scales as they are", "scales converted to 128x4", "scales repeated in 128x4",
+    static const char *const names[] = { "scales as they are", "linear scales as they are", "scales converted to 128x4", "scales repeated in 128x4",
                                          "scales of 1" };
     return names[scales];
 }
@@ -161,7 +204,7 @@ static bsm_status make_scales(struct bsmi_cuda_queue *queue, const struct bsmi_m
 {
     enum { ONE = 127 };
     const int64_t bytes = codes->scale_batch_bytes * m->batch;
-    if (codes->scales == BSMI_SCALES_AS_THEY_ARE) return BSM_OK;
+    if (reads_callers_scales(codes)) return BSM_OK;
     if (codes->scales == BSMI_SCALES_ONES)
         return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD8Async,
                                 ((CUdeviceptr)(uintptr_t)to, ONE, (size_t)bytes, queue->stream), "%lld scales of 1",
@@ -188,32 +231,51 @@ static bsm_status prepare(struct bsmi_cuda_queue *queue, const struct bsmi_matri
 
 /* Maps ------------------------------------------------------------------------------------------------------------- */
 
+static bsm_status fail_alignment(const char *name, const char *member, const void *data)
+{
+    return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name, member,
+                     data);
+}
+
 static bsm_status map_or_align(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *rows, const char *name,
                                const char *member, int box_columns, int box_rows, int swizzle,
                                struct bsmi_tensor_map *map)
 {
-    if (!bsmi_cuda_can_map(rows))
-        return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name,
-                         member, rows->data);
+    if (!bsmi_cuda_can_map(rows)) return fail_alignment(name, member, rows->data);
     return bsmi_cuda_map(gpu, rows, box_columns, box_rows, swizzle, map);
 }
 
-static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_operands kind, const char *name,
-                            const struct bsmi_matrix *m, const struct bsmi_codes *codes, unsigned char *workspace,
-                            int box_rows, struct bsmi_tensor_map *map, struct bsmi_tensor_map *scale_map)
+static bsm_status map_scales(const struct bsmi_cuda_gpu *gpu, const struct bsmi_gemm_instance *gemm, const char *name,
+                             const struct bsmi_matrix *m, const struct bsmi_codes *codes, unsigned char *workspace,
+                             int tile_rows, struct bsmi_tensor_map *map)
 {
-    const struct bsmi_cuda_rows rows = codes->repacked
-                                           ? rows_of(kind, m, workspace + codes->rows_at, codes->padded_columns,
-                                                     codes->row_bytes, m->rows * codes->row_bytes)
-                                           : rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
-    const struct bsmi_cuda_rows scales =
+    if (codes->scales == BSMI_SCALES_LINEAR) {
+        const struct bsmi_cuda_rows rows = linear_rows(m);
+        if (!can_map_linear(m)) return fail_alignment(name, "scales", m->scales);
+        return bsmi_cuda_map(gpu, &rows, 16, tile_rows, CU_TENSOR_MAP_SWIZZLE_NONE, map);
+    }
+    const struct bsmi_cuda_rows rows =
         codes->scales == BSMI_SCALES_AS_THEY_ARE
             ? scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes)
             : scale_rows(workspace + codes->scales_at, &codes->scale_map, m->batch, codes->scale_batch_bytes);
-    const bsm_status status = map_or_align(gpu, &rows, name, "data", 128, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
-    if (status != BSM_OK) return status;
-    return map_or_align(gpu, &scales, name, "scales", (int)scales.columns, scale_blocks(kind),
-                        CU_TENSOR_MAP_SWIZZLE_NONE, scale_map);
+    return map_or_align(gpu, &rows, name, "scales", (int)rows.columns, scale_blocks(gemm), CU_TENSOR_MAP_SWIZZLE_NONE,
+                        map);
+}
+
+static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, const struct bsmi_gemm_instance *gemm, const char *name,
+                            const struct bsmi_matrix *m, const struct bsmi_codes *codes, unsigned char *workspace,
+                            int box_rows, struct bsmi_tensor_map *map)
+{
+    const struct bsmi_cuda_rows rows = codes->repacked
+                                           ? rows_of(gemm->operands, m, workspace + codes->rows_at,
+                                                     codes->padded_columns, codes->row_bytes,
+                                                     m->rows * codes->row_bytes)
+                                           : rows_of(gemm->operands, m, m->data, m->columns, m->row_bytes,
+                                                     m->batch_bytes);
+    const int swizzle = gemm->step_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                        : gemm->step_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                 : CU_TENSOR_MAP_SWIZZLE_32B;
+    return map_or_align(gpu, &rows, name, "data", gemm->step_bytes, box_rows, swizzle, map);
 }
 
 /* Parameters ------------------------------------------------------------------------------------------------------- */
@@ -236,19 +298,31 @@ static enum mma_kind instruction_kind(enum bsmi_gemm_operands kind)
     return kinds[kind];
 }
 
-/* Bytes that TMA counts for 128 bytes of a row in shared memory. */
-static int32_t counted_bytes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
+/* Bytes that TMA counts for a step's bytes of a row in shared memory. */
+static int32_t counted_bytes(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
 {
-    return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 * m->bits / 8 : 128;
+    return gemm->operands == BSMI_OPERANDS_MXF8F6F4 ? gemm->step_bytes * m->bits / 8 : gemm->step_bytes;
 }
 
-void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
-                     const struct bsmi_matrix *b, struct bsmi_tensor_memory_parameters *p)
+static enum mma_sync_element mma_sync_element_of(bsm_element element)
+{
+    switch (element) {
+    case BSM_E5M2: return MMA_SYNC_E5M2;
+    case BSM_E3M2: return MMA_SYNC_E3M2;
+    case BSM_E2M3: return MMA_SYNC_E2M3;
+    case BSM_E2M1: return MMA_SYNC_E2M1;
+    default: return MMA_SYNC_E4M3;
+    }
+}
+
+/* As the descriptor of tcgen05's instructions has it. */
+static uint32_t instruction_of(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
+                               const struct bsmi_matrix *b)
 {
     const enum bsmi_gemm_operands kind = instance->operands;
     const bool bf16 = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
     const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
-    p->instruction = mma_instruction_descriptor((struct mma_instruction){
+    return mma_instruction_descriptor((struct mma_instruction){
         .kind = instruction_kind(kind),
         .a = bf16 ? MMA_BF16 : element_of(lanes->element),
         .b = bf16 ? MMA_BF16 : element_of(columns_of->element),
@@ -257,15 +331,25 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
         .d = MMA_D_F32,
         .scales = kind == BSMI_OPERANDS_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
     });
-    if (bf16) return;
+}
+
+void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
+                     const struct bsmi_matrix *b, struct bsmi_blackwell_parameters *p)
+{
+    const enum bsmi_gemm_operands kind = instance->operands;
+    if (bsmi_gemm_has_tensor_memory(instance)) p->instruction = instruction_of(instance, a, b);
+    if (kind == BSMI_OPERANDS_BF16) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)),
-                  columns = bsmi_ceil_div(a->columns, block_of(kind));
-    p->gemm.segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));
+                  steps = bsmi_ceil_div(a->columns, step_columns(instance)),
+                  columns = bsmi_ceil_div(a->columns, block_of(kind)), of_step = instance->step_bytes / PRODUCT_BYTES;
+    p->gemm.segments[0].blocks = (int32_t)steps;
     p->gemm.segment_count = 1;
-    p->split_blocks = bsmi_codes_split(kind, a->columns), p->parts = bsmi_codes_parts(kind, a->columns);
-    p->last_products = (int32_t)((products - 1) % 4 + 1);
-    p->a_row_bytes = counted_bytes(kind, a), p->b_row_bytes = counted_bytes(kind, b);
+    p->split_blocks = bsmi_codes_split(instance, a->columns), p->parts = bsmi_codes_parts(instance, a->columns);
+    if (instance->splits_k && p->split_blocks == 0) p->split_blocks = (int32_t)steps;
+    p->last_products = (int32_t)((products - 1) % of_step + 1);
+    p->a_row_bytes = counted_bytes(instance, a), p->b_row_bytes = counted_bytes(instance, b);
     p->a_scale_blocks = p->b_scale_blocks = (int32_t)bsmi_ceil_div(columns, 4);
+    p->a_element = (int32_t)mma_sync_element_of(a->element), p->b_element = (int32_t)mma_sync_element_of(b->element);
 }
 
 /* The lowering ----------------------------------------------------------------------------------------------------- */
@@ -273,7 +357,7 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
 static bsm_status describe_one(const char *name, const struct bsmi_matrix *m, int gemm, struct bsmi_cuda_operand *o)
 {
     *o = (struct bsmi_cuda_operand){ .terms = 1 };
-    const bsm_status status = describe_operand(bsmi_gemm_instances[gemm].operands, name, m, &o->codes);
+    const bsm_status status = describe_operand(&bsmi_gemm_instances[gemm], name, m, &o->codes);
     o->form = o->codes.repacked ? BSMI_FORM_REPACKED : BSMI_FORM_AS_STORED;
     return status;
 }
@@ -309,14 +393,24 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
     const struct bsmi_cuda_gpu *gpu = run->queue.gpu;
-    struct bsmi_tensor_memory_parameters *t = &to->tensor_memory;
+    struct bsmi_blackwell_parameters *t = &to->blackwell;
     t->split_k = c->split_k, t->kept = c->kept > 0 ? bsmi_cuda_at(run, c->kept_at) : NULL;
     bsmi_codes_fill(g, &p->a, &p->b, t);
-    const bsm_status status =
-        map_codes(gpu, g->operands, "a", &p->a, &c->a.codes, run->workspace, g->a_box_rows, &t->gemm.a, &t->a_scales);
-    if (status != BSM_OK) return status;
-    return map_codes(gpu, g->operands, "b", &p->b, &c->b.codes, run->workspace, g->b_box_rows, &t->gemm.b,
-                     &t->b_scales);
+    t->a_scales_linear = c->a.codes.scales == BSMI_SCALES_LINEAR, t->b_scales_linear = c->b.codes.scales == BSMI_SCALES_LINEAR;
+    const struct { const char *name; const struct bsmi_matrix *matrix; const struct bsmi_codes *codes; int box_rows;
+                   struct bsmi_tensor_map *map, *scales; } operands[] = {
+        { "a", &p->a, &c->a.codes, g->a_box_rows, &t->gemm.a, &t->a_scales },
+        { "b", &p->b, &c->b.codes, g->b_box_rows, &t->gemm.b, &t->b_scales },
+    };
+    bsm_status status = BSM_OK;
+    for (int i = 0; i < 2 && status == BSM_OK; i++) {
+        status = map_codes(gpu, g, operands[i].name, operands[i].matrix, operands[i].codes, run->workspace,
+                           operands[i].box_rows, operands[i].map);
+        if (status == BSM_OK)
+            status = map_scales(gpu, g, operands[i].name, operands[i].matrix, operands[i].codes, run->workspace,
+                                operands[i].box_rows, operands[i].scales);
+    }
+    return status;
 }
 
 const struct bsmi_lowering bsmi_lowering_codes = { describe, place, enqueue, fill };

@@ -10,13 +10,14 @@ static const int64_t *group_tiles(const struct bsmi_cuda_run *run)
     return (const int64_t *)bsmi_cuda_at(run, run->multiply->tables_at) + run->product->groups + 1;
 }
 
-/* Where codes are multiplied, a tile of swapped instances reads one block of 128 rows of scales, from a multiple of 32
- * rows on: the tiles of a group begin at such a multiple that none of them reaches into a second block.  Other tiles
- * are whole blocks. */
+/* Where codes are multiplied, a tile reads whole blocks of 128 rows of scales, or, if it has fewer rows, from one block:
+ * the tiles of a group begin at such a multiple that none of them reaches into a second block; those of swapped
+ * instances at a multiple of 32 at least, where tensor memory has the next lane. */
 static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
 {
     const struct bsmi_gemm_instance *gemm = c->gemm < 0 ? NULL : &bsmi_gemm_instances[c->gemm];
     if (gemm == NULL || !bsmi_gemm_multiplies_codes(gemm)) return 0;
+    if (!bsmi_gemm_has_tensor_memory(gemm)) return BSMI_MIN(128, gemm->tile_rows);
     return bsmi_gemm_is_swapped(gemm) ? BSMI_MAX(32, gemm->tile_rows) : 128;
 }
 

@@ -47,7 +47,7 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (gemm->operands == BSMI_OPERANDS_INT8) {
         rule = bsmi_int8_rule(&p->a);
         if (rule == NULL) rule = bsmi_int8_rule(&p->b);
-    } else if (gemm->operands != BSMI_OPERANDS_BF16 && gemm->tile_rows < 32
+    } else if (bsmi_gemm_is_swapped(gemm) && gemm->operands != BSMI_OPERANDS_BF16 && gemm->tile_rows < 32
                && (p->m > gemm->tile_rows || p->groups > 0))
         rule = "it wants no groups, and no more rows of A than its tile has";
     else if (gemm->codes == BSMI_CODES_NONE) return true;

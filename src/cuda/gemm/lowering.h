@@ -24,7 +24,7 @@ union bsmi_gemm_launch {
     struct bsmi_column_groups_parameters column_groups;
     struct bsmi_fused_parameters fused;
     struct bsmi_mixed_input_parameters mixed_input;
-    struct bsmi_tensor_memory_parameters tensor_memory;
+    struct bsmi_blackwell_parameters blackwell;
 };
 
 struct bsmi_lowering {

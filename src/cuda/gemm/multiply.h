@@ -18,6 +18,7 @@ enum bsmi_cuda_form {
 /* How scales get into layout 128x4, which the tensor cores read. */
 enum bsmi_codes_scales {
     BSMI_SCALES_AS_THEY_ARE, /* the caller's have it */
+    BSMI_SCALES_LINEAR,      /* the caller's linear rows, 16 bytes at a time: the kernel reads them, too */
     BSMI_SCALES_CONVERTED,   /* converted into the workspace */
     BSMI_SCALES_REPEATED,    /* the same, each twice: blocks of 32 beside blocks of 16 */
     BSMI_SCALES_ONES         /* the operand has none: scales of 1 in the workspace */
@@ -87,20 +88,20 @@ int bsmi_cuda_terms(const struct bsmi_matrix *operand);
 /* Whether GEMM kernels that dequantize such codes of B take this format, in one of its packings. */
 bool bsmi_cuda_dequantizes(enum bsmi_gemm_codes codes, bsm_format format);
 
-/* Whether products of this kind take this pair of formats. */
-bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b);
+/* Whether the instance multiplies the codes of this pair of formats. */
+bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b);
 
-/* Steps of K that one chain of sums has, 0 for all of them: a function of K and the kind alone, so that every M has the
- * same sums. */
-int32_t bsmi_codes_split(enum bsmi_gemm_operands kind, int64_t k);
+/* Steps of K that one chain of sums has, 0 for all of them: a function of K, the kind of products and the main loop
+ * alone (and of whether the instance splits K), so that every M has the same sums. */
+int32_t bsmi_codes_split(const struct bsmi_gemm_instance *gemm, int64_t k);
 
 /* How many chains that makes. */
-int32_t bsmi_codes_parts(enum bsmi_gemm_operands kind, int64_t k);
+int32_t bsmi_codes_parts(const struct bsmi_gemm_instance *gemm, int64_t k);
 
 /* Members of the parameters that say what is multiplied; of bf16 rows, where a and b are not looked at, the instruction
  * alone. */
 void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
-                     const struct bsmi_matrix *b, struct bsmi_tensor_memory_parameters *parameters);
+                     const struct bsmi_matrix *b, struct bsmi_blackwell_parameters *parameters);
 
 /* "scales as they are", ... */
 const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales);

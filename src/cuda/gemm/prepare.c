@@ -53,7 +53,8 @@ int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_pr
 
 bool bsmi_cuda_splits_k(const struct bsmi_gemm_instance *g, const struct bsmi_product *p, int64_t clusters)
 {
-    return bsmi_gemm_is_swapped(g) && bsmi_codes_parts(g->operands, p->k) > 1 && bsmi_cuda_tiles(g, p) < clusters;
+    if (bsmi_codes_parts(g, p->k) <= 1) return false;
+    return g->splits_k || (bsmi_gemm_is_swapped(g) && bsmi_cuda_tiles(g, p) < clusters);
 }
 
 static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
@@ -62,7 +63,7 @@ static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     if (!bsmi_cuda_multiplies_codes(c)) return;
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
     const int64_t clusters = gpu->gemm_clusters[c->gemm], cluster = g->cluster_rows * g->cluster_columns;
-    c->parts = bsmi_codes_parts(g->operands, p->k);
+    c->parts = bsmi_codes_parts(g, p->k);
     c->split_k = bsmi_cuda_splits_k(g, p, clusters);
     if (c->split_k) c->direct = false;
     else if (c->parts > 1)

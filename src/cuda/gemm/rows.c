@@ -194,7 +194,7 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     const struct bsmi_cuda_multiply *c = run->multiply;
     struct bsmi_shared_memory_parameters *s = &to->shared_memory;
     bsmi_cuda_fill_segments(c, &to->gemm);
-    if (bsmi_gemm_has_tensor_memory(g)) bsmi_codes_fill(g, &p->a, &p->b, &to->tensor_memory);
+    if (bsmi_gemm_is_of_blackwell(g)) bsmi_codes_fill(g, &p->a, &p->b, &to->blackwell);
     else s->condition = bsmi_cuda_int8_condition(run, g->condition);
     if (g->fallback == BSMI_FALLBACK_IN_KERNEL)
         s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;

@@ -11,6 +11,7 @@
 struct bsmi_segment { int32_t a_column, b_column, blocks; };
 enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = BSMI_COLUMN_STEP };
 enum { BSMI_GEMM_WARP_ROWS = 16 };        /* of D, that a warp stores together */
+enum { BSMI_GEMM_QUANTIZER_BYTES = 224 }; /* of shared memory: what D is quantized by */
 
 /* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of
  * the scheduler, every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster
@@ -106,13 +107,16 @@ struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
                                              begins */
 };
 
-/* Operands for tcgen05: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes, with boxes of 128
+/* Operands for the tensor cores of Blackwell: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes, with boxes of 128
  * bytes of shared memory, and maps of the scales in layout 128x4, without swizzle: dimensions (512 bytes of a block,
  * blocks, batch), box (a block, a step's blocks along K, 1).  The scales of 128 rows are a_scale_blocks along K. */
-struct BSMI_GEMM_PARAMETERS(bsmi_tensor_memory_parameters)
+struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
     struct bsmi_tensor_map a_scales, b_scales;
     int32_t a_scale_blocks, b_scale_blocks;
-    int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for 128 bytes of a row in shared memory: 64 and 96 where it
+    int32_t a_scales_linear, b_scales_linear; /* mma.sync: the map of the scales has bytes, dimensions (scales of a row,
+                                             rows, batch), boxes of 16 bytes of a tile's rows */
+    int32_t a_element, b_element;         /* mma.sync: enum mma_sync_element */
+    int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for a step of a row in shared memory: of 128 bytes 64 and 96 where it
                                              pads 16 codes of 4 and of 6 bits to 16 bytes */
     uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
     int32_t last_products;                /* products of the last step of K: scales behind them are not read */

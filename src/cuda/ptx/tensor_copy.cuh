@@ -19,6 +19,16 @@ __device__ static inline void tensor_load(uint32_t to, const void *map, int32_t 
                  "r"(to), "l"((uint64_t)map), "r"(column), "r"(row), "r"(matrix), "r"(barrier) : "memory");
 }
 
+/* The same into the CTA's own shared memory, without the window of the cluster: the one form in which sm_120 takes maps
+ * of codes that are padded (9.7.9.27.1.2; PTX ISA 8.6). */
+__device__ static inline void tensor_load_cta(uint32_t to, const void *map, int32_t column, int32_t row, int32_t matrix,
+                                              uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+                 "%4}], [%5];" ::
+                 "r"(to), "l"((uint64_t)map), "r"(column), "r"(row), "r"(matrix), "r"(barrier) : "memory");
+}
+
 /* The same into every CTA of the cluster whose bit is set, and to the barrier there, at the same addresses as here. */
 __device__ static inline void tensor_load_multicast(uint32_t to, const void *map, int32_t column, int32_t row,
                                                     int32_t matrix, uint32_t barrier, uint16_t ctas)

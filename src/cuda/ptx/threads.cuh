@@ -122,6 +122,12 @@ __device__ static inline uint32_t load_shared_u8(uint32_t address)
     asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
+__device__ static inline uint32_t load_shared_u16(uint32_t address)
+{
+    uint16_t value;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(address) : "memory");
+    return value;
+}
 __device__ static inline uint2 load_shared_v2(uint32_t address)
 {
     uint2 v;

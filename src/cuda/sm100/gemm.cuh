@@ -50,7 +50,7 @@ template <class CONFIG> __device__ static inline void synchronize_ctas()
 }
 
 template <class CONFIG>
-__device__ static inline void begin(const bsmi_tensor_memory_parameters &p, uint32_t shared, uint32_t warp)
+__device__ static inline void begin(const bsmi_blackwell_parameters &p, uint32_t shared, uint32_t warp)
 {
     if (threadIdx.x == 0) {
         prefetch_tensormap(&p.a);
@@ -64,7 +64,7 @@ __device__ static inline void begin(const bsmi_tensor_memory_parameters &p, uint
     synchronize_ctas<CONFIG>();
 }
 
-template <class CONFIG> __device__ static inline void gemm(const bsmi_tensor_memory_parameters &p)
+template <class CONFIG> __device__ static inline void gemm(const bsmi_blackwell_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = shared_address(memory), warp = warp_of_cta(),
@@ -83,7 +83,7 @@ template <class CONFIG> __device__ static inline void gemm(const bsmi_tensor_mem
 
 #define GEMM_KERNEL(kind, KIND, tile, columns, ctas, stages, d_box_bytes) \
     extern "C" __global__ void __launch_bounds__(BSMI_SM100_THREADS, 1) \
-        bsmi_gemm_##kind##_##tile(const __grid_constant__ bsmi_tensor_memory_parameters p) \
+        bsmi_gemm_##kind##_##tile(const __grid_constant__ bsmi_blackwell_parameters p) \
     { \
         gemm<gemm_config<KIND, columns, ctas, stages, d_box_bytes>>(p); \
     }

@@ -2,7 +2,7 @@
  * tiles. */
 #pragma once
 
-#include "cuda/scheduler/gemm_tile.cuh"
+#include "cuda/scheduler/gemm_operands.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/tensor_memory.cuh"
@@ -58,7 +58,7 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
                          AT_TABLE = OF_B_SCALES + STAGES * B_SCALE_BYTES, AT_FULL = AT_TABLE + TABLE_BYTES,
                          AT_EMPTY = AT_FULL + STAGES * 8, AT_FILLED = AT_EMPTY + STAGES * 8,
                          AT_DRAINED = AT_FILLED + 16, AT_TENSOR = AT_DRAINED + 16, AT_QUANTIZER = AT_TENSOR + 16,
-                         SHARED_BYTES = AT_QUANTIZER + (BLOCKS == 0 ? 0 : BSMI_SM100_QUANTIZER_BYTES);
+                         SHARED_BYTES = AT_QUANTIZER + (BLOCKS == 0 ? 0 : BSMI_GEMM_QUANTIZER_BYTES);
 
     static_assert(COLUMNS <= 256 && COLUMNS % (KIND == MMA_F16 ? 16 : 8) == 0, "N of an instruction with 128 rows");
     static_assert(COLUMNS % 32 == 0 || SWAPPED, "the scales of a tile's columns begin with lane 0");
@@ -73,18 +73,6 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
                       == BSMI_SM100_SHARED_BYTES(BLOCKS, KIND == MMA_F16 ? 3 : 2, COLUMNS, CTAS, STAGES, D_BOX_BYTES),
                   "as the host has it");
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
-};
-
-/* A place in a ring of COUNT, and the parity of its phase; every role walks a ring with the same function. */
-template <int COUNT> struct gemm_ring {
-    uint32_t at, parity;
-    __device__ inline void next()
-    {
-        if (++at == COUNT) {
-            at = 0;
-            parity ^= 1;
-        }
-    }
 };
 
 /* Barriers: who arrives in a phase, and who waits for its end.  Of a pair, each CTA has them, but full and drained of
@@ -121,14 +109,6 @@ template <class CONFIG> __device__ static inline uint32_t accumulator_of(uint32_
     return tensor + accumulator * CONFIG::AT_SECOND;
 }
 
-/* Steps of K. */
-__device__ static inline int32_t gemm_steps(const bsmi_tensor_memory_parameters &p)
-{
-    int32_t steps = 0;
-    for (int32_t s = 0; s < p.segment_count; s++) steps += p.segments[s].blocks;
-    return steps;
-}
-
 /* What goes into one accumulator: a tile of D, or one part of K of it. */
 struct gemm_job {
     gemm_tile tile;
@@ -136,7 +116,7 @@ struct gemm_job {
 };
 
 template <class CONFIG>
-__device__ static inline gemm_tile gemm_tile_of(const bsmi_tensor_memory_parameters &p, int64_t number, uint32_t rank)
+__device__ static inline gemm_tile gemm_tile_of(const bsmi_blackwell_parameters &p, int64_t number, uint32_t rank)
 {
     if (CONFIG::SWAPPED) return gemm_tile_at(p, number, CONFIG::COLUMNS, CONFIG::ROWS);
     gemm_tile tile = gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CTAS, CONFIG::COLUMNS);
@@ -151,7 +131,7 @@ template <class CONFIG> struct gemm_jobs {
     int64_t number, count, step;
     int32_t part, parts, all_steps;
     bool split_k;
-    __device__ explicit gemm_jobs(const bsmi_tensor_memory_parameters &p)
+    __device__ explicit gemm_jobs(const bsmi_blackwell_parameters &p)
         : number(blockIdx.x / CONFIG::CTAS), step(gridDim.x / CONFIG::CTAS), part(0), parts(p.parts > 1 ? p.parts : 1),
           all_steps(gemm_steps(p)), split_k(CONFIG::SWAPPED && p.split_k != 0)
     {
@@ -164,7 +144,7 @@ template <class CONFIG> struct gemm_jobs {
         part = 0;
         number += step;
     }
-    __device__ gemm_job job(const bsmi_tensor_memory_parameters &p, uint32_t rank) const
+    __device__ gemm_job job(const bsmi_blackwell_parameters &p, uint32_t rank) const
     {
         gemm_job job;
         job.part = split_k ? (int32_t)((uint32_t)number % (uint32_t)parts) : part;
@@ -175,31 +155,14 @@ template <class CONFIG> struct gemm_jobs {
     }
 };
 
-/* An operand of the instruction: its tensor maps, and where the tile begins in them. */
-struct gemm_side {
-    const bsmi_tensor_map &rows, &scales;
-    int32_t row, matrix, scale_blocks, row_bytes;
-};
-
-__device__ static inline gemm_side gemm_side_a(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
-{
-    return {
-        p.a,          p.a_scales, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks,
-        p.a_row_bytes
-    };
-}
-__device__ static inline gemm_side gemm_side_b(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
-{
-    return { p.b, p.b_scales, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks, p.b_row_bytes };
-}
 /* What fills lanes of the accumulator, and what fills columns. */
 template <class CONFIG>
-__device__ static inline gemm_side gemm_lane_side(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
+__device__ static inline gemm_side gemm_lane_side(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
     return CONFIG::SWAPPED ? gemm_side_b(p, tile) : gemm_side_a(p, tile);
 }
 template <class CONFIG>
-__device__ static inline gemm_side gemm_column_side(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
+__device__ static inline gemm_side gemm_column_side(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
     return CONFIG::SWAPPED ? gemm_side_a(p, tile) : gemm_side_b(p, tile);
 }

@@ -6,11 +6,11 @@
  * be read, since the tile before was read whole before this one was begun. */
 #pragma once
 
+#include "cuda/epilogue/gemm_amax.cuh"
+#include "cuda/epilogue/gemm_quantized.cuh"
 #include "cuda/epilogue/gemm_store.cuh"
 #include "cuda/ptx/tensor_registers.cuh"
-#include "gemm_amax.cuh"
 #include "gemm_parts.cuh"
-#include "gemm_quantized.cuh"
 #include "gemm_swapped.cuh"
 
 /* Columns `chunk` of 16 rows: thread t has rows t / 4 and t / 4 + 8, columns 8 j + t % 4 * 2 and the one behind it. */
@@ -26,7 +26,7 @@ __device__ static inline void read_sums(float (&sums)[CONFIG::SUMS], uint32_t ac
 }
 
 template <class CONFIG>
-__device__ static inline gemm_columns fill_table(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+__device__ static inline gemm_columns fill_table(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                                  const gemm_part &part, const gemm_boxes &boxes)
 {
     if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true };
@@ -38,7 +38,7 @@ __device__ static inline gemm_columns fill_table(const bsmi_tensor_memory_parame
 }
 
 template <class CONFIG>
-__device__ static inline void finish_job(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+__device__ static inline void finish_job(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                          const gemm_job &job, gemm_boxes &boxes, const gemm_quantizer *quantizer,
                                          uint32_t tensor, uint32_t accumulator, uint32_t drained, uint32_t &amax)
 {
@@ -75,7 +75,7 @@ __device__ static inline void finish_job(const bsmi_tensor_memory_parameters &p,
 }
 
 template <class CONFIG>
-__device__ static inline void finish_jobs(const bsmi_tensor_memory_parameters &p, unsigned char *memory,
+__device__ static inline void finish_jobs(const bsmi_blackwell_parameters &p, unsigned char *memory,
                                           uint32_t tensor, uint32_t rank)
 {
     const uint32_t shared = shared_address(memory);

@@ -12,8 +12,7 @@
 #ifndef BSMI_SM100_GEMM_INSTANCES_H
 #define BSMI_SM100_GEMM_INSTANCES_H
 
-enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512,
-       BSMI_SM100_QUANTIZER_BYTES = 224 };
+enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
 
 /* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D
  * has no boxes), barriers of two accumulators; what D is quantized by (products of codes). */
@@ -21,7 +20,7 @@ enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 1
     ((stages) * ((BSMI_SM100_ROWS + (columns) / (ctas)) * BSMI_SM100_ROW_BYTES                                    \
                  + (1 + ((columns) + 127) / 128) * (blocks) * BSMI_SM100_SCALE_BLOCK_BYTES + 16)                  \
      + 8 * 16 * (d_box) + ((d_box) == 0 ? 0 : 4 * (words) * (columns)) + 48         \
-     + ((blocks) == 0 ? 0 : BSMI_SM100_QUANTIZER_BYTES))
+     + ((blocks) == 0 ? 0 : BSMI_GEMM_QUANTIZER_BYTES))
 
 #define BSMI_SM100_GEMM_F16(X)       \
     X(256x256, 256, 2, 5, 128)       \

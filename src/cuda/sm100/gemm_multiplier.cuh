@@ -62,7 +62,7 @@ template <class CONFIG> __device__ static inline void commit(uint32_t barrier)
 }
 
 template <class CONFIG>
-__device__ static inline void multiply_tiles(const bsmi_tensor_memory_parameters &p, uint32_t shared, uint32_t tensor)
+__device__ static inline void multiply_tiles(const bsmi_blackwell_parameters &p, uint32_t shared, uint32_t tensor)
 {
     gemm_ring<CONFIG::STAGES> ring = { 0, 0 };
     gemm_ring<2> accumulator = { 0, 0 };

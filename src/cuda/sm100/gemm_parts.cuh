@@ -23,7 +23,7 @@ template <class CONFIG> __device__ static inline void release_accumulator(uint32
  * bsmi_finish adds.  What a thread keeps it alone reads again, so nothing need be waited for; it lies so that the 128
  * threads write and read lines. */
 template <class CONFIG>
-__device__ static inline bool add_parts(const bsmi_tensor_memory_parameters &p, const gemm_job &job, int piece,
+__device__ static inline bool add_parts(const bsmi_blackwell_parameters &p, const gemm_job &job, int piece,
                                         float (&sums)[CONFIG::SUMS])
 {
     if (p.parts <= 1 || (CONFIG::SWAPPED && p.split_k)) return true;

@@ -17,7 +17,7 @@ __device__ static inline void load(uint32_t to, const bsmi_tensor_map &map, int3
 }
 
 /* What TMA counts for one stage, in all CTAs. */
-template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi_tensor_memory_parameters &p)
+template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi_blackwell_parameters &p)
 {
     if (CONFIG::KIND == MMA_F16) return CONFIG::CTAS * (CONFIG::A_BYTES + CONFIG::B_BYTES);
     const int32_t lanes = CONFIG::SWAPPED ? p.b_row_bytes : p.a_row_bytes,
@@ -48,7 +48,7 @@ __device__ static inline void load_scales(const gemm_side &lanes, const gemm_sid
 
 /* Waits until the stage is free, announces a whole stage, and loads it. */
 template <class CONFIG>
-__device__ static inline void load_stage(const bsmi_tensor_memory_parameters &p, uint32_t shared,
+__device__ static inline void load_stage(const bsmi_blackwell_parameters &p, uint32_t shared,
                                          gemm_ring<CONFIG::STAGES> ring, const gemm_tile &tile, uint32_t rank,
                                          int32_t step, int32_t a_column, int32_t b_column)
 {
@@ -64,7 +64,7 @@ __device__ static inline void load_stage(const bsmi_tensor_memory_parameters &p,
 }
 
 template <class CONFIG>
-__device__ static inline void produce(const bsmi_tensor_memory_parameters &p, uint32_t shared, uint32_t rank)
+__device__ static inline void produce(const bsmi_blackwell_parameters &p, uint32_t shared, uint32_t rank)
 {
     gemm_ring<CONFIG::STAGES> ring = { 0, 1 }; /* the phase before the first counts as complete: every stage begins
                                                   empty */

@@ -2,10 +2,10 @@
  * at a time, and a warp stores 32 neighbours of a row.  The formulas are those of cuda/epilogue/gemm_epilogue.cuh. */
 #pragma once
 
+#include "cuda/epilogue/gemm_amax.cuh"
+#include "cuda/epilogue/gemm_quantized.cuh"
 #include "cuda/epilogue/gemm_store.cuh"
-#include "gemm_amax.cuh"
 #include "gemm_parts.cuh"
-#include "gemm_quantized.cuh"
 
 /* What belongs to this thread's column. */
 struct gemm_column {
@@ -14,7 +14,7 @@ struct gemm_column {
     bool is_stored;
 };
 
-__device__ static inline gemm_column gemm_column_of(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+__device__ static inline gemm_column gemm_column_of(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                                     const gemm_tile &tile)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
@@ -28,7 +28,7 @@ __device__ static inline gemm_column gemm_column_of(const bsmi_tensor_memory_par
 }
 
 /* t = f S + (beta C + bias), with what belongs to the row, which is the same for the whole warp. */
-__device__ static inline float finish_sum(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+__device__ static inline float finish_sum(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                           const gemm_column &c, const gemm_tile &tile, int32_t row, int32_t exponent,
                                           float sum)
 {
@@ -57,7 +57,7 @@ __device__ static inline float finish_sum(const bsmi_tensor_memory_parameters &p
 /* Finishes the sums of rows that D has, raises amax to their magnitudes, and tells which those are: bit i for
  * sums[i]. */
 template <class CONFIG>
-__device__ static inline uint32_t finish_column(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+__device__ static inline uint32_t finish_column(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                                 const gemm_tile &tile, const gemm_column &c, int32_t first_row,
                                                 float (&sums)[CONFIG::SUMS], uint32_t &amax)
 {
@@ -78,7 +78,7 @@ __device__ static inline uint32_t finish_column(const bsmi_tensor_memory_paramet
 }
 
 template <class CONFIG>
-__device__ static inline void store_column(const bsmi_tensor_memory_parameters &p, const gemm_job &job,
+__device__ static inline void store_column(const bsmi_blackwell_parameters &p, const gemm_job &job,
                                            const gemm_column &c, int32_t first_row, uint32_t exists,
                                            const float (&sums)[CONFIG::SUMS])
 {
@@ -94,7 +94,7 @@ __device__ static inline void store_column(const bsmi_tensor_memory_parameters &
 
 /* Eight rows at a time, of which a warp has 32 columns. */
 template <class CONFIG>
-__device__ static inline void quantize_column(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile,
+__device__ static inline void quantize_column(const bsmi_blackwell_parameters &p, const gemm_tile &tile,
                                               const gemm_column &c, const gemm_quantizer &quantizer, int32_t first_row,
                                               uint32_t exists, const float (&sums)[CONFIG::SUMS])
 {
@@ -109,7 +109,7 @@ __device__ static inline void quantize_column(const bsmi_tensor_memory_parameter
 
 /* Four warps, each with the 32 lanes that it can reach. */
 template <class CONFIG>
-__device__ static inline void finish_swapped(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+__device__ static inline void finish_swapped(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                              const gemm_job &job, const gemm_quantizer *quantizer, uint32_t accumulator,
                                              uint32_t drained, uint32_t &amax)
 {

@@ -2,6 +2,7 @@
 #include "instances.h"
 #include "costs.h"
 #include "cuda/sm100/gemm_instances.h"
+#include "cuda/sm120/gemm_instances.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
 #include "cuda/sm90/kernels/mixed_input_instances.h"
 #include "cuda/sm90/kernels/shared_memory_instances.h"
@@ -78,7 +79,7 @@
 #define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box) \
     { .name = "cuda_tcgen05_" #kind "_" #tile, .function = "bsmi_gemm_" #kind "_" #tile, \
       .file = "sm100/gemm_" #kind, \
-      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = multiplied, .threads = BSMI_SM100_THREADS, .sm_ctas = 1, \
+      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = multiplied, .step_bytes = BSMI_SM100_ROW_BYTES, .threads = BSMI_SM100_THREADS, .sm_ctas = 1, \
       .tile_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
       .tile_columns = (d_box) == 0 ? BSMI_SM100_ROWS : (columns), \
       .cluster_rows = ctas, .cluster_columns = 1, .a_box_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
@@ -89,6 +90,19 @@
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_OPERANDS_MXF8F6F4, 1, 2, __VA_ARGS__)
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_OPERANDS_MXF4, 2, 2, __VA_ARGS__)
 #define MXF4NVF4(...) TENSOR_MEMORY(mxf4nvf4, BSMI_OPERANDS_MXF4NVF4, 4, 2, __VA_ARGS__)
+
+/* mma.sync; of_32: bytes of scales for 32 of codes. */
+#define REGISTERS(kind, multiplied, of_32, tile, rows, columns, step, along_m, along_n, schedule, stages) \
+    { .name = "cuda_mma_sync_" #kind "_" #tile, .function = "bsmi_gemm_sm120_" #kind "_" #tile, \
+      .file = "sm120/gemm_" #kind, .main_loop = BSMI_MAIN_LOOP_REGISTERS, .operands = multiplied, \
+      .splits_k = (schedule) == BSMI_SM120_SPLIT_K, .step_bytes = step, \
+      .threads = BSMI_SM120_THREADS(rows, columns, along_m, along_n, schedule), .sm_ctas = 1, \
+      TILE(rows, columns, 1, 1), \
+      .shared_bytes = BSMI_SM120_SHARED_BYTES(of_32, rows, columns, step, along_m, along_n, schedule, stages) },
+#define SM120_BF16(...) REGISTERS(bf16, BSMI_OPERANDS_BF16, 0, __VA_ARGS__)
+#define SM120_MXF8F6F4(...) REGISTERS(mxf8f6f4, BSMI_OPERANDS_MXF8F6F4, 1, __VA_ARGS__)
+#define SM120_MXF4(...) REGISTERS(mxf4, BSMI_OPERANDS_MXF4, 2, __VA_ARGS__)
+#define SM120_MXF4NVF4(...) REGISTERS(mxf4nvf4, BSMI_OPERANDS_MXF4NVF4, 4, __VA_ARGS__)
 
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
@@ -112,6 +126,11 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM100_GEMM_MXF4(MXF4)
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
     BSMI_SM100_GEMM_F16(F16)
+    BSMI_SM120_GEMM_OF_BYTES(SM120_MXF8F6F4)
+    BSMI_SM120_GEMM_OF_8_BITS(SM120_MXF8F6F4)
+    BSMI_SM120_GEMM_OF_4_BITS(SM120_MXF4)
+    BSMI_SM120_GEMM_OF_4_BITS(SM120_MXF4NVF4)
+    BSMI_SM120_GEMM_BF16(SM120_BF16)
     { .name = NULL },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
@@ -141,7 +160,7 @@ int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, 
 
 int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m)
 {
-    if (bsmi_gemm_has_tensor_memory(instance) || m < instance->tile_rows) return 0;
+    if (bsmi_gemm_is_of_blackwell(instance) || m < instance->tile_rows) return 0;
     return (int32_t)((m - instance->tile_rows + BSMI_GEMM_WARP_ROWS - 1) / BSMI_GEMM_WARP_ROWS * BSMI_GEMM_WARP_ROWS);
 }
 

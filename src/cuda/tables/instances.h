@@ -12,7 +12,8 @@ enum bsmi_gemm_main_loop {
                                              memory */
     BSMI_MAIN_LOOP_MIXED_INPUT,           /* the warpgroups that multiply make bf16 of B's codes, in registers: wgmma's
                                              first operand */
-    BSMI_MAIN_LOOP_TENSOR_MEMORY          /* tcgen05 */
+    BSMI_MAIN_LOOP_TENSOR_MEMORY,         /* tcgen05 */
+    BSMI_MAIN_LOOP_REGISTERS              /* mma.sync, both operands in shared memory by TMA */
 };
 
 /* What the tensor cores multiply: rows of numbers, or codes as one of the kinds of products that they have for them. */
@@ -67,12 +68,15 @@ struct bsmi_gemm_instance {
     int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its whole width; 0: no map is wanted */
     int most_columns;                     /* of K; 0: any */
     bool column_groups;                   /* takes groups along K; without, it is only taken if it is forced */
+    bool splits_k;                        /* parts of K go to CTAs of their own: other sums, only taken if it is
+                                             forced */
+    int step_bytes;                       /* of a row, that a stage has; where codes are multiplied */
     struct bsmi_gemm_cost cost;
 };
 
 extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
 extern const int bsmi_gemm_instance_count;
-enum { BSMI_MOST_GEMM_INSTANCES = 128 };
+enum { BSMI_MOST_GEMM_INSTANCES = 192 };
 
 /* CTAs of a cluster. */
 static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm)
@@ -85,10 +89,16 @@ static inline bool bsmi_gemm_has_tensor_memory(const struct bsmi_gemm_instance *
     return gemm->main_loop == BSMI_MAIN_LOOP_TENSOR_MEMORY;
 }
 
+/* Whether its parameters are those of Blackwell's tensor cores. */
+static inline bool bsmi_gemm_is_of_blackwell(const struct bsmi_gemm_instance *gemm)
+{
+    return bsmi_gemm_has_tensor_memory(gemm) || gemm->main_loop == BSMI_MAIN_LOOP_REGISTERS;
+}
+
 /* Codes of both operands, scaled by the tensor cores. */
 static inline bool bsmi_gemm_multiplies_codes(const struct bsmi_gemm_instance *gemm)
 {
-    return bsmi_gemm_has_tensor_memory(gemm) && gemm->operands != BSMI_OPERANDS_BF16;
+    return bsmi_gemm_is_of_blackwell(gemm) && gemm->operands != BSMI_OPERANDS_BF16;
 }
 
 /* Few rows: multiplies D^T = B A^T by tcgen05. */

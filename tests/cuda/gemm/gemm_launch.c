@@ -133,9 +133,9 @@ void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_inst
                                     (unsigned)i->shared_bytes,    stream, attributes, dependent ? 2 : 1 };
     union {
         struct bsmi_shared_memory_parameters shared_memory;
-        struct bsmi_tensor_memory_parameters tensor_memory;
+        struct bsmi_blackwell_parameters blackwell;
     } given = { .shared_memory = { .gemm = *p } };
-    if (bsmi_gemm_has_tensor_memory(i)) bsmi_codes_fill(i, NULL, NULL, &given.tensor_memory);
+    if (bsmi_gemm_is_of_blackwell(i)) bsmi_codes_fill(i, NULL, NULL, &given.blackwell);
     void *parameters[] = { &given };
     gemm_call(machine,
               machine->cu->cuLaunchKernelEx(&config, machine->functions[i - bsmi_gemm_instances], parameters, NULL),

@@ -3,10 +3,9 @@
  * bsmi_finish's: docs/design/blackwell.md says why. */
 #pragma once
 
-#include "cuda/epilogue/gemm_epilogue.cuh"
-#include "gemm_config.cuh"
+#include "gemm_epilogue.cuh"
 
-__device__ static inline bool goes_on(const bsmi_tensor_memory_parameters &p)
+__device__ static inline bool goes_on(const bsmi_gemm_parameters &p)
 {
     return p.direct && (p.epilogue.activation != BSM_ACT_NONE || p.epilogue.amax != nullptr);
 }
@@ -45,7 +44,7 @@ __device__ static inline void apply_relu_and_amax(const bsmi_epilogue_parameters
 }
 
 /* Of a warp's numbers, when it has finished its last tile. */
-__device__ static inline void store_amax(const bsmi_tensor_memory_parameters &p, uint32_t amax)
+__device__ static inline void store_amax(const bsmi_gemm_parameters &p, uint32_t amax)
 {
     if (!p.direct || p.epilogue.amax == nullptr) return;
     amax = __reduce_max_sync(0xffffffff, amax);

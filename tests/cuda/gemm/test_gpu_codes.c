@@ -29,15 +29,34 @@ static struct pair pair_of(int number)
     return (struct pair){ eight_bits[at / EIGHT_BITS], eight_bits[at % EIGHT_BITS] };
 }
 
-/* Number `wanted` (modulo how many there are) of the kernels that multiply codes of this pair; -1: none. */
+/* Kernels that multiply codes of this pair, those that split K only by name if asked for. */
+enum { MOST_KERNELS = 64 };
+struct kernels { int numbers[MOST_KERNELS], count; };
+static struct kernels kernels_of(const struct contexts *c, struct pair f, bool split_k)
+{
+    struct kernels found = { { 0 }, 0 };
+    for (int i = 0; bsm_kernel_name(i) != NULL && found.count < MOST_KERNELS; i++) {
+        const char *name = bsm_kernel_name(i);
+        const bool of_codes = strncmp(name, "cuda_tcgen05_mx", 15) == 0 || strncmp(name, "cuda_mma_sync_mx", 16) == 0;
+        if (of_codes && (split_k || strstr(name, "split_k") == NULL) && bsm_kernel_serves(c->gpu, i, f.a, f.b))
+            found.numbers[found.count++] = i;
+    }
+    return found;
+}
+
+/* Number `wanted` (modulo how many there are) of them; -1: none, and the context's choice is taken. */
 static int kernel_of(const struct contexts *c, struct pair f, int wanted)
 {
-    int numbers[64], count = 0;
-    for (int i = 0; bsm_kernel_name(i) != NULL && count < 64; i++) {
-        const char *name = bsm_kernel_name(i);
-        if (strncmp(name, "cuda_tcgen05_mx", 15) == 0 && bsm_kernel_serves(c->gpu, i, f.a, f.b)) numbers[count++] = i;
-    }
-    return count == 0 ? -1 : numbers[wanted % count];
+    const struct kernels found = kernels_of(c, f, true);
+    return found.count == 0 ? -1 : found.numbers[wanted % found.count];
+}
+
+static const char *name_of(int kernel) { return kernel < 0 ? "the kernel chosen" : bsm_kernel_name(kernel); }
+
+/* Tensor memory: sums in parts of K.  mma.sync: one chain. */
+static bool has_tensor_memory(const struct contexts *c)
+{
+    return strncmp(name_of(kernel_of(c, four_bits[0], 0)), "cuda_tcgen05", 12) == 0;
 }
 
 static bool codes_open(struct test *t, struct contexts *c)
@@ -72,7 +91,7 @@ static const char *describe(const struct contexts *c, int kernel, const struct o
 {
     static char text[256];
     (void)c;
-    snprintf(text, sizeof text, "%s, %s x %s, M=%d N=%d K=%d, layouts %s %s, packings %s %s", bsm_kernel_name(kernel),
+    snprintf(text, sizeof text, "%s, %s x %s, M=%d N=%d K=%d, layouts %s %s, packings %s %s", name_of(kernel),
              bsm_format_get((int)a->m.format)->name, bsm_format_get((int)b->m.format)->name, (int)a->m.rows,
              (int)b->m.rows, (int)a->m.columns, bsm_layout_name((int)a->m.scale_layout.kind),
              bsm_layout_name((int)b->m.scale_layout.kind), bsm_packing_name((int)a->m.packing),
@@ -123,11 +142,12 @@ static void check_whole(struct test *t, const struct contexts *c, struct pair f,
 
 /* Cases ------------------------------------------------------------------------------------------------------------ */
 
-/* A kernel whose tiles have fewer than 32 rows takes products that have no more of them. */
+/* A kernel whose tiles have fewer than 32 rows takes, in tensor memory, products that have no more of them. */
 static struct size rows_for(int kernel, struct size s, int number)
 {
-    const char *tile = strrchr(bsm_kernel_name(kernel), '_') + 1;
-    const int64_t rows = atoi(tile);
+    const char *tile = name_of(kernel);
+    while (*tile != 0 && (tile[0] != '_' || atoi(tile + 1) == 0 || strchr(tile, 'x') == NULL)) tile++;
+    const int64_t rows = *tile == 0 ? 32 : atoi(tile + 1);
     if (rows < 32 && s.m > rows) s.m = rows - number % 3;
     return s;
 }
@@ -180,9 +200,9 @@ static void many_tiles(struct test *t)
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++) {
             const int kernel = kernel_of(&c, kinds[kind], i);
-            const int64_t columns = strstr(bsm_kernel_name(kernel), "x256") != NULL ? 520 : 264;
+            const int64_t columns = strstr(name_of(kernel), "x256") != NULL ? 520 : 264;
             const bool swapped =
-                strstr(bsm_kernel_name(kernel), "x128") != NULL && strstr(bsm_kernel_name(kernel), "128x128") == NULL;
+                strstr(name_of(kernel), "x128") != NULL && strstr(name_of(kernel), "128x128") == NULL;
             const struct size s = swapped ? (struct size){ 70, 600, 288 } : (struct size){ 260, columns, 288 };
             check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, rows_for(kernel, s, 0), kernel, AS_TMA_TAKES_IT);
         }
@@ -494,6 +514,11 @@ static void parts_of_k(struct test *t)
     enum { M = 7, MOST_N = 400 };
     struct contexts c;
     if (!codes_open(t, &c)) return;
+    if (!has_tensor_memory(&c)) {
+        test_skip(t, "this GPU's kernels sum all of K in one chain");
+        contexts_close(&c);
+        return;
+    }
     for (int i = 0; i < 4; i++) {
         struct operand a = make(t, sums[i].formats.a, M, sums[i].k, 1, AS_TMA_TAKES_IT),
                        b = make(t, sums[i].formats.b, sums[i].n, sums[i].k, 1, AS_TMA_TAKES_IT);
@@ -555,7 +580,9 @@ static void asked_products(struct test *t)
     const char *asked = getenv("PRODUCTS");
     struct contexts c;
     if (!codes_open(t, &c)) return;
-    if (asked == NULL) asked = "cuda_tcgen05_mxf4_16x128 mxfp4 mxfp4 9 130 288";
+    if (asked == NULL)
+        asked = has_tensor_memory(&c) ? "cuda_tcgen05_mxf4_16x128 mxfp4 mxfp4 9 130 288"
+                                      : "cuda_mma_sync_mxf4_16x128x128 mxfp4 mxfp4 9 130 288";
     for (const char *at = asked; at != NULL; at = strchr(at, ';') != NULL ? strchr(at, ';') + 1 : NULL)
         asked_product(t, &c, at);
     contexts_close(&c);
@@ -573,22 +600,28 @@ static void plans_say_what_is_prepared(struct test *t)
         bsm_layout layout;
         const char *words;
         bool empty;
+        const char *by_mma_sync;          /* its words, where they are others */
     } plans[] = {
         { BSM_MXFP8_E4M3, BSM_MXFP4, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
           "A (mxfp8_e4m3) as stored with scales as they are", true },
         { BSM_MXFP4, BSM_MXFP4, 256, BSM_PACKING_HIGH_FIRST, BSM_LAYOUT_128X4,
           "A (mxfp4) repacked with scales as they are", false },
         { BSM_NVFP4, BSM_NVFP4, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR,
+          "A (nvfp4) as stored with scales converted to 128x4", false,
+          "A (nvfp4) as stored with linear scales as they are" },
+        { BSM_NVFP4, BSM_NVFP4, 192, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR,
           "A (nvfp4) as stored with scales converted to 128x4", false },
         { BSM_NVFP4, BSM_NVFP4, 224, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
           "A (nvfp4) as stored with scales converted to 128x4", false },
         { BSM_MXFP4, BSM_MXFP4_BLOCK16, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
-          "A (mxfp4) as stored with scales repeated in 128x4", false },
+          "A (mxfp4) as stored with scales repeated in 128x4", false, "A (mxfp4) dequantized" },
         { BSM_FORMAT_E4M3, BSM_MXFP8_E4M3, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR,
           "A (e4m3) as stored with scales of 1", false },
     };
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
-        const bool scaled = bsm_format_get((int)plans[i].a)->block != 0;
+        const bool scaled = bsm_format_get((int)plans[i].a)->block != 0,
+                   other = plans[i].by_mma_sync != NULL && !has_tensor_memory(&c);
+        const char *words = other ? plans[i].by_mma_sync : plans[i].words;
         const struct shape sa = { .format = plans[i].a,
                                   .rows = 70,
                                   .columns = plans[i].k,
@@ -602,10 +635,10 @@ static void plans_say_what_is_prepared(struct test *t)
         char text[512] = "";
         CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK);
         bsm_plan_describe(plan, text, sizeof text);
-        if (strstr(text, plans[i].words) == NULL) FAIL(t, "no \"%s\" in \"%s\"", plans[i].words, text);
+        if (strstr(text, words) == NULL) FAIL(t, "no \"%s\" in \"%s\"", words, text);
         CHECK(t, strstr(text, "chosen because: the least time by a model of its steps (") != NULL
                      && strstr(text, " wave, about ") != NULL);
-        CHECK(t, (bsm_plan_workspace_bytes(plan) == 0) == plans[i].empty);
+        CHECK(t, (bsm_plan_workspace_bytes(plan) == 0) == (plans[i].empty || strstr(words, "linear") != NULL));
         bsm_plan_destroy(plan);
         operand_free(&a), operand_free(&b), operand_free(&d);
     }

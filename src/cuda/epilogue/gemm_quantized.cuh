@@ -7,30 +7,32 @@
 #pragma once
 
 #include "cuda/quantize/block.cuh"
-#include "cuda/epilogue/gemm_epilogue.cuh"
-#include "gemm_config.cuh"
+#include "gemm_epilogue.cuh"
 
 /* In shared memory: what is fixed for D. */
 struct gemm_quantizer { block_quantizer block; scale_part scale_rows, scale_columns; };
-static_assert(sizeof(gemm_quantizer) <= BSMI_SM100_QUANTIZER_BYTES, "as the host has it");
+static_assert(sizeof(gemm_quantizer) <= BSMI_GEMM_QUANTIZER_BYTES, "as the host has it");
 
 /* Whether D is quantized here; not in GGUF's blocks, which may be wider than tiles. */
-__device__ static inline bool quantizes(const bsmi_tensor_memory_parameters &p)
+__device__ static inline bool quantizes(const bsmi_gemm_parameters &p)
 {
     return p.direct && p.epilogue.d.block != 0;
 }
 
-/* By all epilogue warps, before the first tile. */
-__device__ static inline void make_gemm_quantizer(const bsmi_tensor_memory_parameters &p, gemm_quantizer *q,
-                                                  uint32_t barrier)
+__device__ static inline gemm_quantizer gemm_quantizer_of(const bsmi_gemm_parameters &p)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    if (threadIdx.x % 128 == 0) {
-        const scale_places places = make_places(e.d.layout);
-        q->block = make_quantizer(e.d, e.d.tensor_scale == nullptr ? 1 : *e.d.tensor_scale, e.d_recipe,
-                                  BSM_ROUND_NEAREST_EVEN, e.d_nonfinite, 0, false);
-        q->scale_rows = places.row, q->scale_columns = places.column;
-    }
+    const scale_places places = make_places(e.d.layout);
+    return { make_quantizer(e.d, e.d.tensor_scale == nullptr ? 1 : *e.d.tensor_scale, e.d_recipe,
+                            BSM_ROUND_NEAREST_EVEN, e.d_nonfinite, 0, false),
+             places.row, places.column };
+}
+
+/* By all epilogue warps, before the first tile. */
+__device__ static inline void make_gemm_quantizer(const bsmi_gemm_parameters &p, gemm_quantizer *q,
+                                                  uint32_t barrier)
+{
+    if (threadIdx.x % 128 == 0) *q = gemm_quantizer_of(p);
     barrier_sync(barrier, 128);
 }
 
@@ -53,9 +55,8 @@ template <int COUNT, int WIDTH> __device__ static inline void exchange_pieces(fl
 
 /* Eight columns from `column` on of a row of D, or nothing (is_row false); by whole warps: neighbours have the octets
  * beside. */
-__device__ __noinline__ static void store_octet_quantized(const bsmi_tensor_memory_parameters &p,
-                                                          const gemm_quantizer &q, eight t, int32_t matrix, int32_t row,
-                                                          int32_t column, bool is_row)
+__device__ __forceinline__ static void quantize_octet(const bsmi_gemm_parameters &p, const gemm_quantizer &q, eight t,
+                                                      int32_t matrix, int32_t row, int32_t column, bool is_row)
 {
     const bsmi_device_matrix &d = p.epilogue.d;
     const int64_t batch = p.epilogue.grouped ? 0 : matrix;
@@ -68,6 +69,13 @@ __device__ __noinline__ static void store_octet_quantized(const bsmi_tensor_memo
     unsigned char *scales = d.scales + batch * d.scale_batch_bytes + place_in(q.scale_rows, row);
     unsigned char *codes = d.data + batch * d.batch_bytes + row * d.row_bytes;
     store_quantized(d, q.scale_columns, codes, scales, column / 8, count, 0, q.block, v);
+}
+
+__device__ __noinline__ static void store_octet_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q,
+                                                          eight t, int32_t matrix, int32_t row, int32_t column,
+                                                          bool is_row)
+{
+    quantize_octet(p, q, t, matrix, row, column, is_row);
 }
 
 /* Two neighbours of a row of C, of which D has so many; a call, because code for each of a thread's numbers is as long
@@ -110,7 +118,7 @@ __device__ static inline bool apply_all_terms(const bsmi_epilogue_parameters &e,
 
 /* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */
 template <int SUMS>
-__device__ static inline void store_rows_quantized(const bsmi_tensor_memory_parameters &p, const gemm_quantizer &q,
+__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q,
                                                    const gemm_part &part, const float (&sums)[SUMS])
 {
 #pragma unroll
@@ -129,7 +137,7 @@ __device__ static inline void store_rows_quantized(const bsmi_tensor_memory_para
 
 /* A column for each lane, eight rows from `row` on: lane 8 o + i gets row i of octet o, and then lane 4 i + o has
  * it. */
-__device__ static inline void store_columns_quantized(const bsmi_tensor_memory_parameters &p, const gemm_quantizer &q,
+__device__ static inline void store_columns_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q,
                                                       const gemm_tile &tile, int32_t first_row, int32_t first_column,
                                                       eight t)
 {

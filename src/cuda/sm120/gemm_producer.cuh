@@ -1,0 +1,68 @@
+/* The producer: one thread a CTA, which fills the ring with codes of A and B and the scales of their rows. */
+#pragma once
+
+#include "cuda/ptx/tensor_copy.cuh"
+#include "gemm_config.cuh"
+
+/* Scales of a step: whole blocks of layout 128x4, or the 16 bytes of each linear row that hold them.  Blocks behind the
+ * last of a row of blocks belong to the next rows: the consumers leave them out. */
+template <class CONFIG, int ROWS>
+__device__ static inline void load_scales(const gemm_side &side, uint32_t to, int32_t step, uint32_t full)
+{
+    if (side.linear) {
+        tensor_load_cta(to, &side.scales, step * CONFIG::STEP_SCALES / 16 * 16, side.row, side.matrix, full);
+        return;
+    }
+    const int32_t block = step * CONFIG::STEP_SCALES / 4;
+#pragma unroll
+    for (int i = 0; i < (ROWS + 127) / 128; i++)
+        tensor_load_cta(to + i * CONFIG::BLOCKS * CONFIG::BLOCK_BYTES, &side.scales, 0,
+                        (side.row / 128 + i) * side.scale_blocks + block, side.matrix, full);
+}
+
+template <class CONFIG, int ROWS> __device__ static inline uint32_t scale_bytes(bool linear)
+{
+    return linear ? ROWS * BSMI_SM120_LINEAR_BYTES : (ROWS + 127) / 128 * CONFIG::BLOCKS * CONFIG::BLOCK_BYTES;
+}
+
+/* What TMA counts for one stage. */
+template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi_blackwell_parameters &p)
+{
+    if (!CONFIG::SCALED) return CONFIG::A_BYTES + CONFIG::B_BYTES;
+    return (uint32_t)(CONFIG::ROWS * p.a_row_bytes + CONFIG::COLUMNS * p.b_row_bytes)
+           + scale_bytes<CONFIG, CONFIG::ROWS>(p.a_scales_linear) + scale_bytes<CONFIG, CONFIG::COLUMNS>(p.b_scales_linear);
+}
+
+/* Waits until the stage is free, announces a whole stage, and loads it. */
+template <class CONFIG>
+__device__ static inline void load_stage(const gemm_side &a, const gemm_side &b, uint32_t shared,
+                                         const gemm_ring<CONFIG::STAGES> &ring, uint32_t bytes, int32_t step,
+                                         int32_t a_column, int32_t b_column)
+{
+    const uint32_t full = full_barrier<CONFIG>(shared, ring.at);
+    mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.at), ring.parity);
+    mbarrier_arrive_expect_tx(full, bytes);
+    tensor_load_cta(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, &a.rows, a_column, a.row, a.matrix, full);
+    tensor_load_cta(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES, &b.rows, b_column, b.row, b.matrix, full);
+    if (!CONFIG::SCALED) return;
+    load_scales<CONFIG, CONFIG::ROWS>(a, shared + CONFIG::OF_A_SCALES + ring.at * CONFIG::A_SCALE_BYTES, step, full);
+    load_scales<CONFIG, CONFIG::COLUMNS>(b, shared + CONFIG::OF_B_SCALES + ring.at * CONFIG::B_SCALE_BYTES, step, full);
+}
+
+template <class CONFIG> __device__ static inline void produce(const bsmi_blackwell_parameters &p, uint32_t shared)
+{
+    gemm_ring<CONFIG::STAGES> ring = { 0, 1 }; /* the phase before the first counts as complete */
+    const uint32_t bytes = stage_bytes<CONFIG>(p);
+    for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next()) {
+        const gemm_job job = jobs.job(p);
+        const gemm_side a = gemm_side_a(p, job.tile), b = gemm_side_b(p, job.tile);
+        for (int32_t s = 0; s < p.segment_count; s++) { /* one, but for bf16 */
+            const int32_t end = CONFIG::SPLIT_K ? job.first_step + job.steps : p.segments[s].blocks;
+            for (int32_t step = job.first_step; step < end; step++, ring.next())
+                load_stage<CONFIG>(a, b, shared, ring, bytes, step,
+                                   p.segments[s].a_column + step * CONFIG::STEP_COLUMNS,
+                                   p.segments[s].b_column + step * CONFIG::STEP_COLUMNS);
+        }
+    }
+    griddepcontrol_launch_dependents();
+}
