@@ -603,20 +603,20 @@ static void plans_say_what_is_prepared(struct test *t)
         const char *by_mma_sync;          /* its words, where they are others */
     } plans[] = {
         { BSM_MXFP8_E4M3, BSM_MXFP4, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
-          "A (mxfp8_e4m3) as stored with scales as they are", true },
+          "A (mxfp8_e4m3) as stored with scales as they are", true, NULL },
         { BSM_MXFP4, BSM_MXFP4, 256, BSM_PACKING_HIGH_FIRST, BSM_LAYOUT_128X4,
-          "A (mxfp4) repacked with scales as they are", false },
+          "A (mxfp4) repacked with scales as they are", false, NULL },
         { BSM_NVFP4, BSM_NVFP4, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR,
           "A (nvfp4) as stored with scales converted to 128x4", false,
           "A (nvfp4) as stored with linear scales as they are" },
         { BSM_NVFP4, BSM_NVFP4, 192, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR,
-          "A (nvfp4) as stored with scales converted to 128x4", false },
+          "A (nvfp4) as stored with scales converted to 128x4", false, NULL },
         { BSM_NVFP4, BSM_NVFP4, 224, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
-          "A (nvfp4) as stored with scales converted to 128x4", false },
+          "A (nvfp4) as stored with scales converted to 128x4", false, NULL },
         { BSM_MXFP4, BSM_MXFP4_BLOCK16, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
           "A (mxfp4) as stored with scales repeated in 128x4", false, "A (mxfp4) dequantized" },
         { BSM_FORMAT_E4M3, BSM_MXFP8_E4M3, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR,
-          "A (e4m3) as stored with scales of 1", false },
+          "A (e4m3) as stored with scales of 1", false, NULL },
     };
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
         const bool scaled = bsm_format_get((int)plans[i].a)->block != 0,
