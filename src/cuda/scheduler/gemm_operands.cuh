@@ -13,13 +13,6 @@ template <int COUNT> struct gemm_ring {
             parity ^= 1;
         }
     }
-    /* So many places. */
-    __device__ inline void skip(uint32_t places)
-    {
-        at += places;
-        parity ^= at / COUNT & 1;
-        at %= COUNT;
-    }
 };
 
 /* Steps of K. */

@@ -16,19 +16,18 @@ template <class CONFIG> __device__ static inline void release_stage(uint32_t sha
 
 /* The steps of a job, ascending; the ring goes on behind them. */
 template <class CONFIG, class PAIR> struct gemm_summing {
-    const gemm_reader &reader;
+    const gemm_reader<CONFIG> &reader;
     uint32_t shared;
-    gemm_ring<CONFIG::STAGES> &ring;
-    int32_t step, end, all;               /* the next to wait for; behind the job's last; of all of K */
-    uint32_t next_turn;                   /* ping-pong: the other set's barrier */
+    gemm_set_ring<CONFIG> &ring;
+    int32_t step;                         /* the next to wait for */
+    int32_t last_products;                /* of the job's last step that K has */
     gemm_stage stage;
     gemm_fragments<CONFIG> fragments[2];
 
     __device__ inline void wait_for_stage()
     {
-        mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.at), ring.parity);
-        stage = stage_of<CONFIG>(reader, shared, ring.at, step, step + 1 == all);
-        step++;
+        mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.stage()), ring.parity);
+        stage = stage_of<CONFIG>(shared, ring.stage(), step++);
     }
 
     template <int PRODUCT> __device__ inline void load()
@@ -36,37 +35,44 @@ template <class CONFIG, class PAIR> struct gemm_summing {
         load_fragments<CONFIG, PAIR, PRODUCT>(fragments[PRODUCT % 2], fragments[(PRODUCT + 1) % 2], reader, stage);
     }
 
-    /* The fragments of PRODUCT have been loaded, and after this function those behind it. */
-    template <int PRODUCT> __device__ inline void work(gemm_sums<CONFIG> &sums)
+    template <int PRODUCT, bool IS_LAST> __device__ inline void multiply_product(gemm_sums<CONFIG> &sums)
+    {
+        gemm_fragments<CONFIG> &f = fragments[PRODUCT % 2];
+        if (CONFIG::SCALED && IS_LAST && PRODUCT > 0 && PRODUCT >= last_products) clear_scales(f);
+        multiply<CONFIG, PAIR, PRODUCT>(sums, f);
+    }
+
+    /* One step, of which the fragments of PRODUCT have been loaded; behind it, unless it is the job's last, those of
+     * the next. */
+    template <bool IS_LAST, int PRODUCT = 0> __device__ inline void work(gemm_sums<CONFIG> &sums)
     {
         if constexpr (PRODUCT + 1 < CONFIG::PRODUCTS) {
             load<PRODUCT + 1>();
-            multiply<CONFIG, PAIR, PRODUCT>(sums, fragments[PRODUCT % 2]);
-            work<PRODUCT + 1>(sums);
+            multiply_product<PRODUCT, IS_LAST>(sums);
+            work<IS_LAST, PRODUCT + 1>(sums);
         } else {
-            release_stage<CONFIG>(shared, ring.at);
+            release_stage<CONFIG>(shared, ring.stage());
             ring.next();
-            if constexpr (CONFIG::PRODUCTS == 1) multiply<CONFIG, PAIR, PRODUCT>(sums, fragments[0]);
-            if (step < end) {
+            if constexpr (CONFIG::PRODUCTS == 1) multiply_product<PRODUCT, IS_LAST>(sums);
+            if constexpr (!IS_LAST) {
                 wait_for_stage();
                 load<0>();
-            } else if (CONFIG::PING_PONG && threadIdx.x % 32 == 0) {
-                mbarrier_arrive(next_turn);
             }
-            if constexpr (CONFIG::PRODUCTS > 1) multiply<CONFIG, PAIR, PRODUCT>(sums, fragments[PRODUCT % 2]);
+            if constexpr (CONFIG::PRODUCTS > 1) multiply_product<PRODUCT, IS_LAST>(sums);
         }
     }
 };
 
 template <class CONFIG, class PAIR>
-__device__ static inline void sum_job(gemm_sums<CONFIG> &sums, const gemm_reader &reader, uint32_t shared,
-                                      gemm_ring<CONFIG::STAGES> &ring, const gemm_job &job, int32_t all_steps,
-                                      uint32_t next_turn)
+__device__ static inline void sum_job(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
+                                      const gemm_reader<CONFIG> &reader, uint32_t shared, gemm_set_ring<CONFIG> &ring,
+                                      const gemm_job &job)
 {
-    gemm_summing<CONFIG, PAIR> s = { reader,  shared, ring, job.first_step, job.first_step + job.steps, all_steps,
-                                     next_turn };
+    gemm_summing<CONFIG, PAIR> s = { reader, shared, ring, job.first_step,
+                                     job.has_last_step ? p.last_products : CONFIG::PRODUCTS };
     s.wait_for_stage();
     s.template load<0>();
 #pragma unroll 1
-    for (int32_t i = 0; i < job.steps; i++) s.template work<0>(sums);
+    for (int32_t i = 1; i < job.steps; i++) s.template work<false>(sums);
+    s.template work<true>(sums);
 }

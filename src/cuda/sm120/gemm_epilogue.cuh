@@ -1,4 +1,4 @@
-/* The epilogue: each warp for itself, eight rows of its sums at a time.  They go through shared memory, so that a lane
+/* The epilogue: each warp for itself, eight rows of 32 of its sums at a time.  They go through shared memory, so that a lane
  * gets eight columns of a row, and so that one short loop does for all of them: code for each sum by itself would be
  * longer than all the rest, and what is rarely asked for would cost registers. */
 #pragma once
@@ -8,7 +8,8 @@
 #include "cuda/epilogue/gemm_quantized.cuh"
 #include "gemm_fragments.cuh"
 
-/* Eight rows of a part of 16: piece 2 i + h is sums 2 h and 2 h + 1 of part i.  No two of 16 lanes meet in a bank. */
+/* A piece: eight rows of a part of 16, and 32 columns; those of a row of pieces follow each other.  No two of 16 lanes
+ * meet in a bank. */
 template <class CONFIG>
 __device__ static inline void put_piece(const gemm_sums<CONFIG> &sums, int32_t piece, uint32_t memory)
 {
@@ -16,9 +17,12 @@ __device__ static inline void put_piece(const gemm_sums<CONFIG> &sums, int32_t p
 #pragma unroll
     for (int i = 0; i < CONFIG::PIECES; i++) {
         if (i != piece) continue;
+        const int of_rows = i / CONFIG::ALONG_ROW, half = of_rows % 2 * 2, first = i % CONFIG::ALONG_ROW * 4;
 #pragma unroll
-        for (int octet = 0; octet < CONFIG::OCTETS; octet++)
-            store_shared_v2(at + octet * 32, sums[i / 2][octet][i % 2 * 2], sums[i / 2][octet][i % 2 * 2 + 1]);
+        for (int octet = 0; octet < 4; octet++) {
+            const float(&d)[4] = sums[of_rows / 2][first + octet];
+            store_shared_v2(at + octet * 32, d[half], d[half + 1]);
+        }
     }
 }
 
@@ -55,54 +59,53 @@ __device__ static inline void go_on(const bsmi_blackwell_parameters &p, gemm_oct
         if (octet.exists >> i & 1) amax = raise_amax(amax, octet.v[i]);
 }
 
-/* By whole warps: where D is quantized, lanes that have no row take part. */
+/* A lane has an octet of the piece; `place` is that of its columns.  By whole warps: where D is quantized, lanes that
+ * have no row take part. */
 template <class CONFIG>
 __device__ static inline void store_piece(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
                                           const gemm_octet_place &place, const gemm_quantizer *quantizer,
-                                          const gemm_tile &tile, int32_t first_row, uint32_t memory, uint32_t &amax)
+                                          const gemm_tile &tile, int32_t row, uint32_t at, uint32_t &amax)
 {
-    constexpr uint32_t AT_ONCE = 32 / CONFIG::OCTETS; /* rows */
-    const uint32_t lane = threadIdx.x % 32, octet_number = lane % CONFIG::OCTETS;
-    const bool quantized = CONFIG::SCALED && quantizes(p);
-#pragma unroll 1
-    for (uint32_t i = lane / CONFIG::OCTETS; i < BSMI_SM120_ROWS_AT_ONCE; i += AT_ONCE) {
-        const int32_t row = first_row + (int32_t)i;
-        const uint32_t at = memory + i * CONFIG::PITCH + octet_number * 32;
-        gemm_octet octet = { {}, 0 };
-        if (has_row(tile, row)
-            && finish_octet_numbers(p, finish, place, CONFIG::WARP_COLUMNS, tile.matrix, row,
-                                    row_of(p.epilogue, finish, tile, row), make_uint2(at, at + 16), octet)) {
-            if (CONFIG::SCALED && goes_on(p)) go_on(p, octet, amax);
-            if (!quantized) store_octet_at(place, row, octet);
-        }
-        if (quantized) {
-            eight t;
+    gemm_octet octet = { {}, 0 };
+    const bool exists = has_row(tile, row)
+                        && finish_octet_numbers(p, finish, place, CONFIG::WARP_COLUMNS, tile.matrix, row,
+                                                row_of(p.epilogue, finish, tile, row), make_uint2(at, at + 16), octet);
+    if (CONFIG::SCALED && exists && goes_on(p)) go_on(p, octet, amax);
+    if (CONFIG::SCALED && quantizes(p)) {
+        eight t;
 #pragma unroll
-            for (int j = 0; j < 8; j++) t.x[j] = octet.v[j];
-            quantize_octet(p, *quantizer, t, tile.matrix, row, place.column, octet.exists != 0);
-        }
+        for (int i = 0; i < 8; i++) t.x[i] = octet.v[i];
+        quantize_octet(p, *quantizer, t, tile.matrix, row, place.column, exists);
+    } else if (exists) {
+        store_octet_at(place, row, octet);
     }
 }
 
 template <class CONFIG>
-__device__ static inline void finish_job(const bsmi_blackwell_parameters &p, const gemm_finish &finish,
-                                         const gemm_job &job, const gemm_quantizer *quantizer, uint32_t memory,
-                                         uint32_t warp, const gemm_sums<CONFIG> &sums, uint32_t &amax)
+__device__ static inline void finish_job(const bsmi_blackwell_parameters &p, const gemm_job &job,
+                                         const unsigned char *of_cta, uint32_t warp, const gemm_sums<CONFIG> &sums,
+                                         uint32_t &amax)
 {
+    const gemm_finish finish = *(const gemm_finish *)(of_cta + CONFIG::AT_FINISH);
+    const gemm_quantizer *quantizer = (const gemm_quantizer *)(of_cta + CONFIG::AT_QUANTIZER);
+    const uint32_t memory = shared_address(of_cta) + CONFIG::OF_WARPS + warp * CONFIG::WARP_BYTES;
     gemm_tile tile = job.tile;
+    warp %= CONFIG::TILE_WARPS;
     tile.row += (int32_t)(warp % CONFIG::ALONG_M * CONFIG::WARP_ROWS);
     tile.column += (int32_t)(warp / CONFIG::ALONG_M * CONFIG::WARP_COLUMNS);
-    const uint32_t table = memory + CONFIG::OF_TABLE, octet = threadIdx.x % 32 % CONFIG::OCTETS;
+    const uint32_t table = memory + CONFIG::OF_TABLE, lane = threadIdx.x % 32,
+                   at = memory + lane / 4 * CONFIG::PITCH + lane % 4 * 32;
     const bool scaled = fill_table<CONFIG>(p, finish, tile, table);
-    gemm_octet_place place =
-        octet_place_of(p, tile.matrix, tile.column + (int32_t)octet * 8, table + octet * 32, scaled);
-    move_to_part<CONFIG>(p, job.part, place);
 #pragma unroll 1
     for (int32_t piece = 0; piece < CONFIG::PIECES; piece++) {
+        const int32_t row = tile.row + piece / CONFIG::ALONG_ROW * CONFIG::PIECE_ROWS + (int32_t)lane / 4,
+                      column = piece % CONFIG::ALONG_ROW * CONFIG::PIECE_COLUMNS + (int32_t)lane % 4 * 8;
+        gemm_octet_place place =
+            octet_place_of(p, tile.matrix, tile.column + column, table + (uint32_t)column * 4, scaled);
+        move_to_part<CONFIG>(p, job.part, place);
         put_piece<CONFIG>(sums, piece, memory);
         __syncwarp();
-        store_piece<CONFIG>(p, finish, place, quantizer, tile, tile.row + piece * BSMI_SM120_ROWS_AT_ONCE, memory,
-                            amax);
+        store_piece<CONFIG>(p, finish, place, quantizer, tile, row, at, amax);
         __syncwarp();
     }
 }

@@ -17,6 +17,9 @@ template <class CONFIG> struct gemm_fragments {
     uint32_t a_scales[CONFIG::A_GROUPS], b_scales[CONFIG::B_GROUPS];
 };
 
+/* The same number, which ptxas does not compute anew from the lane's in every step of K. */
+__device__ static inline uint32_t kept(uint32_t number) { return __shfl_sync(0xffffffff, number, threadIdx.x % 32); }
+
 /* Where the lane finds scales of one operand in a stage. */
 struct gemm_scale_places {
     uint32_t at;                          /* of the lane's first row, in the first word of a step that begins with one */
@@ -31,17 +34,17 @@ __device__ static inline gemm_scale_places scale_places_of(const gemm_side &side
 {
     const uint32_t lane = threadIdx.x % 32, row = (uint32_t)first + lane % 4 % (uint32_t)(rows / 8) * 8 + lane / 4;
     if (side.linear)
-        return { row * BSMI_SM120_LINEAR_BYTES, 32 * BSMI_SM120_LINEAR_BYTES, 4, BSMI_SM120_LINEAR_BYTES - 1 };
+        return { kept(row * BSMI_SM120_LINEAR_BYTES), 32 * BSMI_SM120_LINEAR_BYTES, 4, BSMI_SM120_LINEAR_BYTES - 1 };
     const uint32_t in_blocks = row + (uint32_t)side.row % 128;
-    return { in_blocks / 128 * (uint32_t)blocks * BSMI_SM120_BLOCK_BYTES + in_blocks % 32 * 16 + in_blocks % 128 / 32 * 4,
+    return { kept(in_blocks / 128 * (uint32_t)blocks * BSMI_SM120_BLOCK_BYTES + in_blocks % 32 * 16
+                  + in_blocks % 128 / 32 * 4),
              4, BSMI_SM120_BLOCK_BYTES, 3 };
 }
 
 /* What a lane needs to find its fragments and scales: the same for all steps of a tile. */
-struct gemm_reader {
-    uint32_t a, b;                        /* of the first product in a stage's tiles of codes */
+template <class CONFIG> struct gemm_reader {
+    uint32_t a[CONFIG::PRODUCTS], b[CONFIG::PRODUCTS]; /* of each product, in a stage's tiles of codes */
     gemm_scale_places a_scales, b_scales;
-    uint32_t last_words[4];               /* of the last step of K: bytes of each word of scales that are K's */
 };
 
 /* The place of 16 bytes in a row of a tile, as TMA's swizzle of STEP bytes has it; a row's number modulo 8 decides. */
@@ -51,25 +54,25 @@ template <int STEP> __device__ static inline uint32_t swizzled_chunk(uint32_t ro
 }
 
 template <class CONFIG>
-__device__ static inline gemm_reader reader_of(const bsmi_blackwell_parameters &p, const gemm_tile &tile,
+__device__ static inline gemm_reader<CONFIG> reader_of(const bsmi_blackwell_parameters &p, const gemm_tile &tile,
                                                uint32_t warp)
 {
     const uint32_t lane = threadIdx.x % 32;
     const uint32_t first_row = warp % CONFIG::ALONG_M * CONFIG::WARP_ROWS,
                    first_column = warp / CONFIG::ALONG_M * CONFIG::WARP_COLUMNS;
-    gemm_reader reader = {};
+    gemm_reader<CONFIG> reader = {};
     /* A: matrices of eight rows are rows 0 and 8, then both 16 bytes further; B: 16 bytes further, then eight rows. */
-    reader.a = (first_row + lane % 16) * CONFIG::STEP + swizzled_chunk<CONFIG::STEP>(lane % 8, lane / 16);
-    reader.b = (first_column + lane / 16 * 8 + lane % 8) * CONFIG::STEP
-               + swizzled_chunk<CONFIG::STEP>(lane % 8, lane / 8 % 2);
+#pragma unroll
+    for (uint32_t i = 0; i < CONFIG::PRODUCTS; i++) {
+        reader.a[i] = kept((first_row + lane % 16) * CONFIG::STEP
+                           + swizzled_chunk<CONFIG::STEP>(lane % 8, 2 * i + lane / 16));
+        reader.b[i] = kept((first_column + lane / 16 * 8 + lane % 8) * CONFIG::STEP
+                           + swizzled_chunk<CONFIG::STEP>(lane % 8, 2 * i + lane / 8 % 2));
+    }
     if constexpr (CONFIG::SCALED) {
         reader.a_scales =
             scale_places_of(gemm_side_a(p, tile), (int32_t)first_row, min(CONFIG::WARP_ROWS, 32), CONFIG::BLOCKS);
         reader.b_scales = scale_places_of(gemm_side_b(p, tile), (int32_t)first_column, 32, CONFIG::BLOCKS);
-        const int32_t bytes = p.last_products * CONFIG::PRODUCT_SCALES;
-#pragma unroll
-        for (int i = 0; i < CONFIG::WORDS; i++)
-            reader.last_words[i] = bytes >= 4 * i + 4 ? 0xffffffff : bytes <= 4 * i ? 0 : (1u << 8 * (bytes - 4 * i)) - 1;
     }
     return reader;
 }
@@ -93,43 +96,36 @@ __device__ static inline void load_matrices(uint32_t (&words)[4], uint32_t addre
 /* A word that holds the scales of product PRODUCT; in steps of fewer than four scales half of one. */
 template <class CONFIG, int PRODUCT, int GROUPS>
 __device__ static inline void load_scale_words(uint32_t (&words)[GROUPS], const gemm_scale_places &places,
-                                               uint32_t scales, uint32_t in_step, uint32_t mask)
+                                               uint32_t scales, uint32_t in_step)
 {
     constexpr int WORD = PRODUCT * CONFIG::PRODUCT_SCALES / 4;
     const uint32_t at = scales + places.at + (in_step & places.inside) + WORD * places.word_pitch;
 #pragma unroll
-    for (int i = 0; i < GROUPS; i++) {
+    for (int i = 0; i < GROUPS; i++)
         words[i] = CONFIG::STEP_SCALES < 4 ? load_shared_u16(at + i * places.group_pitch)
                                            : load_shared(at + i * places.group_pitch);
-        words[i] &= mask;
-    }
 }
 
 /* The stage that fragments come from. */
 struct gemm_stage {
-    uint32_t a, b, a_scales, b_scales;    /* addresses; a and b of the lane's first */
+    uint32_t a, b, a_scales, b_scales;    /* addresses */
     uint32_t in_step;                     /* the step's first scale in a row */
-    bool is_last;                         /* of K */
 };
 
 template <class CONFIG>
-__device__ static inline gemm_stage stage_of(const gemm_reader &reader, uint32_t shared, uint32_t stage, int32_t step,
-                                             bool is_last)
+__device__ static inline gemm_stage stage_of(uint32_t shared, uint32_t stage, int32_t step)
 {
-    return { shared + CONFIG::OF_A + stage * CONFIG::A_BYTES + reader.a,
-             shared + CONFIG::OF_B + stage * CONFIG::B_BYTES + reader.b,
+    return { shared + CONFIG::OF_A + stage * CONFIG::A_BYTES, shared + CONFIG::OF_B + stage * CONFIG::B_BYTES,
              shared + CONFIG::OF_A_SCALES + stage * CONFIG::A_SCALE_BYTES,
-             shared + CONFIG::OF_B_SCALES + stage * CONFIG::B_SCALE_BYTES, (uint32_t)step * CONFIG::STEP_SCALES,
-             is_last };
+             shared + CONFIG::OF_B_SCALES + stage * CONFIG::B_SCALE_BYTES, (uint32_t)step * CONFIG::STEP_SCALES };
 }
 
 /* Product PRODUCT of a stage; `before`: the fragments of the product before it, which may share words of scales. */
 template <class CONFIG, class PAIR, int PRODUCT>
 __device__ static inline void load_fragments(gemm_fragments<CONFIG> &f, const gemm_fragments<CONFIG> &before,
-                                             const gemm_reader &reader, const gemm_stage &stage)
+                                             const gemm_reader<CONFIG> &reader, const gemm_stage &stage)
 {
-    /* The swizzle exchanges bits of an address, and the product's number is bits that nothing else sets. */
-    const uint32_t a = stage.a ^ PRODUCT * 32, b = stage.b ^ PRODUCT * 32;
+    const uint32_t a = stage.a + reader.a[PRODUCT], b = stage.b + reader.b[PRODUCT];
 #pragma unroll
     for (int i = 0; i < CONFIG::ROW_PARTS; i++)
         load_matrices<CONFIG, PAIR::A, PAIR::OF_BYTES>(f.a[i], a + i * 16 * CONFIG::STEP);
@@ -137,15 +133,23 @@ __device__ static inline void load_fragments(gemm_fragments<CONFIG> &f, const ge
     for (int i = 0; i < CONFIG::OCTETS / 2; i++)
         load_matrices<CONFIG, PAIR::B, PAIR::OF_BYTES>(f.b[i], b + i * 16 * CONFIG::STEP);
     if constexpr (CONFIG::SCALED && PRODUCT * CONFIG::PRODUCT_SCALES % 4 == 0) {
-        const uint32_t mask = stage.is_last ? reader.last_words[PRODUCT * CONFIG::PRODUCT_SCALES / 4] : 0xffffffff;
-        load_scale_words<CONFIG, PRODUCT>(f.a_scales, reader.a_scales, stage.a_scales, stage.in_step, mask);
-        load_scale_words<CONFIG, PRODUCT>(f.b_scales, reader.b_scales, stage.b_scales, stage.in_step, mask);
+        load_scale_words<CONFIG, PRODUCT>(f.a_scales, reader.a_scales, stage.a_scales, stage.in_step);
+        load_scale_words<CONFIG, PRODUCT>(f.b_scales, reader.b_scales, stage.b_scales, stage.in_step);
     } else if constexpr (CONFIG::SCALED) {
 #pragma unroll
         for (int i = 0; i < CONFIG::A_GROUPS; i++) f.a_scales[i] = before.a_scales[i];
 #pragma unroll
         for (int i = 0; i < CONFIG::B_GROUPS; i++) f.b_scales[i] = before.b_scales[i];
     }
+}
+
+/* Behind K codes are zeros, and scales may be any, also NaN. */
+template <class CONFIG> __device__ static inline void clear_scales(gemm_fragments<CONFIG> &f)
+{
+#pragma unroll
+    for (int i = 0; i < CONFIG::A_GROUPS; i++) f.a_scales[i] = 0;
+#pragma unroll
+    for (int i = 0; i < CONFIG::B_GROUPS; i++) f.b_scales[i] = 0;
 }
 
 template <class CONFIG> using gemm_sums = float[CONFIG::ROW_PARTS][CONFIG::OCTETS][4];

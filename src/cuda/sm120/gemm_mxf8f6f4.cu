@@ -9,26 +9,24 @@
 template <class CONFIG> struct any_pair {
     template <mma_sync_element A>
     __device__ static inline void sum_with(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
-                                           const gemm_reader &reader, uint32_t shared,
-                                           gemm_ring<CONFIG::STAGES> &ring, const gemm_job &job, int32_t all_steps,
-                                           uint32_t next_turn)
+                                           const gemm_reader<CONFIG> &reader, uint32_t shared,
+                                           gemm_set_ring<CONFIG> &ring, const gemm_job &job)
     {
 #define CASE(element, ...) \
     case MMA_SYNC_##element: \
         if constexpr ((A != MMA_SYNC_E2M1 || MMA_SYNC_##element != MMA_SYNC_E2M1) \
                       && (CONFIG::STEP == 128 || (A <= MMA_SYNC_E5M2 && MMA_SYNC_##element <= MMA_SYNC_E5M2))) \
-            sum_job<CONFIG, gemm_pair<A, MMA_SYNC_##element, true>>(sums, reader, shared, ring, job, all_steps, next_turn); \
+            sum_job<CONFIG, gemm_pair<A, MMA_SYNC_##element, true>>(p, sums, reader, shared, ring, job); \
         break;
         switch (p.b_element) { EACH_ELEMENT(CASE) }
 #undef CASE
     }
     __device__ static inline void sum(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
-                                      const gemm_reader &reader, uint32_t shared, gemm_ring<CONFIG::STAGES> &ring,
-                                      const gemm_job &job, int32_t all_steps,
-                                           uint32_t next_turn)
+                                      const gemm_reader<CONFIG> &reader, uint32_t shared, gemm_set_ring<CONFIG> &ring,
+                                      const gemm_job &job)
     {
 #define CASE(element, ...) \
-    case MMA_SYNC_##element: sum_with<MMA_SYNC_##element>(p, sums, reader, shared, ring, job, all_steps, next_turn); break;
+    case MMA_SYNC_##element: sum_with<MMA_SYNC_##element>(p, sums, reader, shared, ring, job); break;
         switch (p.a_element) { EACH_ELEMENT(CASE) }
 #undef CASE
     }

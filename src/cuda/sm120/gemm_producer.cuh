@@ -1,4 +1,4 @@
-/* The producer: one thread a CTA, which fills the ring with codes of A and B and the scales of their rows. */
+/* The producer: one thread for each set of warps, which fills its ring with codes of A and B and the scales of their rows. */
 #pragma once
 
 #include "cuda/ptx/tensor_copy.cuh"
@@ -36,24 +36,25 @@ template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi
 /* Waits until the stage is free, announces a whole stage, and loads it. */
 template <class CONFIG>
 __device__ static inline void load_stage(const gemm_side &a, const gemm_side &b, uint32_t shared,
-                                         const gemm_ring<CONFIG::STAGES> &ring, uint32_t bytes, int32_t step,
+                                         const gemm_set_ring<CONFIG> &ring, uint32_t bytes, int32_t step,
                                          int32_t a_column, int32_t b_column)
 {
-    const uint32_t full = full_barrier<CONFIG>(shared, ring.at);
-    mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.at), ring.parity);
+    const uint32_t stage = ring.stage(), full = full_barrier<CONFIG>(shared, stage);
+    mbarrier_wait_parity(empty_barrier<CONFIG>(shared, stage), ring.parity);
     mbarrier_arrive_expect_tx(full, bytes);
-    tensor_load_cta(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, &a.rows, a_column, a.row, a.matrix, full);
-    tensor_load_cta(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES, &b.rows, b_column, b.row, b.matrix, full);
+    tensor_load_cta(shared + CONFIG::OF_A + stage * CONFIG::A_BYTES, &a.rows, a_column, a.row, a.matrix, full);
+    tensor_load_cta(shared + CONFIG::OF_B + stage * CONFIG::B_BYTES, &b.rows, b_column, b.row, b.matrix, full);
     if (!CONFIG::SCALED) return;
-    load_scales<CONFIG, CONFIG::ROWS>(a, shared + CONFIG::OF_A_SCALES + ring.at * CONFIG::A_SCALE_BYTES, step, full);
-    load_scales<CONFIG, CONFIG::COLUMNS>(b, shared + CONFIG::OF_B_SCALES + ring.at * CONFIG::B_SCALE_BYTES, step, full);
+    load_scales<CONFIG, CONFIG::ROWS>(a, shared + CONFIG::OF_A_SCALES + stage * CONFIG::A_SCALE_BYTES, step, full);
+    load_scales<CONFIG, CONFIG::COLUMNS>(b, shared + CONFIG::OF_B_SCALES + stage * CONFIG::B_SCALE_BYTES, step, full);
 }
 
-template <class CONFIG> __device__ static inline void produce(const bsmi_blackwell_parameters &p, uint32_t shared)
+template <class CONFIG>
+__device__ static inline void produce(const bsmi_blackwell_parameters &p, uint32_t shared, uint32_t set)
 {
-    gemm_ring<CONFIG::STAGES> ring = { 0, 1 }; /* the phase before the first counts as complete */
+    gemm_set_ring<CONFIG> ring(set, 1);   /* the phase before the first counts as complete */
     const uint32_t bytes = stage_bytes<CONFIG>(p);
-    for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next()) {
+    for (gemm_jobs<CONFIG> jobs(p, set); jobs.more(); jobs.next()) {
         const gemm_job job = jobs.job(p);
         const gemm_side a = gemm_side_a(p, job.tile), b = gemm_side_b(p, job.tile);
         for (int32_t s = 0; s < p.segment_count; s++) { /* one, but for bf16 */
