@@ -3,15 +3,13 @@
 multiply by is in their PTX, and in their machine code where a disassembler is found (NVDISASM, or nvdisasm in the PATH
 or beside CUDA's compiler).
 
-What ptxas made of them is read in their cubins: section .nv.info has records of a format, an attribute, a size and, of
-these two, the number of a symbol and a number.  NVIDIA does not document them; for nvcc 13.0's they are what ptxas -v
-says.  Whatever is spilled has a place in the stack frame, which is then larger than the arrays that the PTX declares.
+What ptxas made of them is read in their cubins (cubin.py).  A stack frame with something spilled is larger than the
+arrays that the PTX declares.
 
 usage: test_registers.py CUDASIM FATBIN..."""
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +17,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 import fatbin
 import script
+from cubin import Cubin, FRAME_BYTES, REGISTERS
 from script import check
 
 CUDASIM = sys.argv[1]
@@ -35,45 +34,17 @@ PRODUCTS = {"f16": "UTCHMMA", "mxf8f6f4": "UTCQMMA", "mxf4": "UTCOMMA", "mxf4nvf
 BLOCKS = {"f16": 0, "mxf8f6f4": 1, "mxf4": 2, "mxf4nvf4": 4}                # of scales, of 128 rows, in a step of K
 # Products from registers, Hopper's, copies to shared memory by threads.
 NOT_THESE = r"(?:[BDHIOQ]MMA|[HIQ]GMMA|LDGSTS)"
-OF_A_SYMBOL, FRAME_BYTES, REGISTERS = 4, 0x11, 0x2f
 
 
 def ptx_of(path): return fatbin.ptx_of(CUDASIM, path).decode()
 
 
-class Cubin:
-    """The ELF file in a fatbin."""
-
-    def __init__(self, path):
-        self.bytes = fatbin.cubin_of(CUDASIM, path)
-        begin, = struct.unpack_from("<Q", self.bytes, 40)
-        count, names = struct.unpack_from("<HH", self.bytes, 60)
-        headers = [struct.unpack_from("<IIQQQQ", self.bytes, begin + 64 * i) for i in range(count)]
-        self.sections = {self.text(headers[names][4] + header[0]): header[4:] for header in headers}
-
-    def text(self, at): return self.bytes[at:self.bytes.index(b"\0", at)].decode()
-
-    def symbol(self, number):
-        name, = struct.unpack_from("<I", self.bytes, self.sections[".symtab"][0] + 24 * number)
-        return self.text(self.sections[".strtab"][0] + name)
-
-    def numbers(self, wanted):
-        """{symbol: number} of an attribute."""
-        found = {}
-        at, size = self.sections[".nv.info"]
-        end = at + size
-        while at < end:
-            kind, attribute, length = struct.unpack_from("<BBH", self.bytes, at)
-            if (kind, attribute) == (OF_A_SYMBOL, wanted):
-                symbol, number = struct.unpack_from("<II", self.bytes, at + 4)
-                found[self.symbol(symbol)] = number
-            at += 4 + (length if kind == OF_A_SYMBOL else 0)
-        return found
+def cubin_of(path): return Cubin(fatbin.cubin_of(CUDASIM, path))
 
 
 def nothing_is_spilled():
     for path in sys.argv[2:]:
-        cubin = Cubin(path)
+        cubin = cubin_of(path)
         registers, frames = cubin.numbers(REGISTERS), cubin.numbers(FRAME_BYTES)
         text = ptx_of(path)
         arrays = sum(int(count) for count in re.findall(r"\.local [^;]*\.b8\s+\w+\[(\d+)\];", text))
@@ -102,7 +73,7 @@ def each_kernel_has_products_of_its_kind():
 def machine_code_of(path, disassembler):
     """(kind, tile, instructions) of the kernels in a fatbin."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(Cubin(path).bytes)
+        file.write(cubin_of(path).bytes)
         file.flush()
         text = subprocess.run([disassembler, file.name], stdout=subprocess.PIPE, text=True, check=True).stdout
     for part in re.split(r"(?m)^\.text\.bsmi_gemm_", text)[1:]:
