@@ -1,7 +1,7 @@
 /* bench_blocks: one block-scaled product beside cuBLASLt's of the same codes and scales (128x4), a line of JSON for each.
  *
- * bench_blocks FORMAT M N K [ROUNDS]; operands in so many places, used in turn, that L2 holds none of them (with fewer than 5
- * rounds, which only try the program, in few). */
+ * bench_blocks FORMAT M N K [ROUNDS], FORMAT of both or A:B; operands in so many places, used in turn, that L2 holds none of
+ * them (with fewer than 5 rounds, which only try the program, in few). */
 #include "cublas_lt.h"
 #include "loop.h"
 #include "operands.h"
@@ -34,20 +34,23 @@ static int64_t number_of(const char *text)
     return value;
 }
 
-static bsm_format format_of(const char *name)
+static bsm_format format_of(const char *name, size_t length)
 {
-    for (int i = 0; i < BSM_FORMAT_COUNT; i++)
-        if (bsm_format_get(i) != NULL && strcmp(bsm_format_get(i)->name, name) == 0 && bsm_format_get(i)->block != 0) return (bsm_format)i;
-    gpu_stop("%s: no block-scaled format has that name", name);
+    for (int i = 0; i < BSM_FORMAT_COUNT; i++) {
+        const bsm_format_info *format = bsm_format_get(i);
+        if (format != NULL && strncmp(format->name, name, length) == 0 && format->name[length] == '\0' && format->block != 0)
+            return (bsm_format)i;
+    }
+    gpu_stop("%.*s: no block-scaled format has that name", (int)length, name);
 }
 
-static void take_places(struct product *p, bsm_format format)
+static void take_places(struct product *p, bsm_format a, bsm_format b)
 {
     struct gpu *gpu = &p->gpu;
-    p->places = gpu_places(gpu, coded_bytes(format, p->m, p->k) + coded_bytes(format, p->n, p->k));
+    p->places = gpu_places(gpu, coded_bytes(a, p->m, p->k) + coded_bytes(b, p->n, p->k));
     for (int i = 0; i < p->places; i++) {
-        p->a[i] = coded_take_in(gpu, format, BSM_LAYOUT_128X4, p->m, p->k, 0);
-        p->b[i] = coded_take_in(gpu, format, BSM_LAYOUT_128X4, p->n, p->k, 128);
+        p->a[i] = coded_take_in(gpu, a, BSM_LAYOUT_128X4, p->m, p->k, 0);
+        p->b[i] = coded_take_in(gpu, b, BSM_LAYOUT_128X4, p->n, p->k, 128);
         p->d[i] = plain_rows(BSM_FORMAT_BF16, gpu_take(gpu, p->m * p->n * 2), p->m, p->n);
         p->calls[i] = (bsm_matmul){ .struct_size = sizeof(bsm_matmul), .a = &p->a[i].matrix, .b = &p->b[i].matrix, .d = &p->d[i] };
     }
@@ -97,18 +100,20 @@ int main(int argc, char **argv)
 {
     static struct product p;
     if (argc < 5 || argc > 6) {
-        fprintf(stderr, "usage: bench_blocks FORMAT M N K [ROUNDS]\n");
+        fprintf(stderr, "usage: bench_blocks FORMAT|A:B M N K [ROUNDS]\n");
         return EXIT_WRONG_USAGE;
     }
-    const bsm_format format = format_of(argv[1]);
+    const char *colon = strchr(argv[1], ':'), *second = colon != NULL ? colon + 1 : argv[1];
+    const bsm_format a = format_of(argv[1], colon != NULL ? (size_t)(colon - argv[1]) : strlen(argv[1])),
+                     b = format_of(second, strlen(second));
     p.m = number_of(argv[2]), p.n = number_of(argv[3]), p.k = number_of(argv[4]);
     const int64_t most = p.m > p.n ? p.m : p.n, rounds = argc == 6 ? number_of(argv[5]) : ROUNDS;
     const int64_t cold_bytes = rounds < FEWEST_ROUNDS ? 0 : most_cold_bytes;
     const int64_t codes = 2 * (p.m + p.n) * p.k, memory = 2 * cold_bytes + 2 * codes + 2 * most * p.k + 8 * p.m * p.n + ((int64_t)256 << 20);
     if (rounds > MEASURE_ROUNDS) gpu_stop("%lld rounds: at most %d", (long long)rounds, MEASURE_ROUNDS);
     if (!gpu_open(&p.gpu, memory, most * p.k + 256, cold_bytes)) return EXIT_NO_DEVICE;
-    take_places(&p, format);
-    cublas_lt_prepare(&p.gpu, format, p.m, p.n, p.k, p.a[0].tensor_scale * p.b[0].tensor_scale, &p.lt);
+    take_places(&p, a, b);
+    cublas_lt_prepare(&p.gpu, a, b, p.m, p.n, p.k, p.a[0].tensor_scale * p.b[0].tensor_scale, &p.lt);
     struct way own = { .contender = { .name = "our product", .run = run_own, .argument = &p } },
                lt = { .contender = { .name = "cuBLASLt", .run = run_lt, .argument = &p } };
     struct way *ways[] = { &own, &lt };

@@ -59,15 +59,20 @@ static int type_of(bsm_format format)
     return element == BSM_E4M3 ? TYPE_E4M3 : element == BSM_E5M2 ? TYPE_E5M2 : element == BSM_E2M1 ? TYPE_E2M1 : -1;
 }
 
-/* Rows of ours are columns of cuBLAS: D' = B A', with B transposed. */
-static bool describe(const struct functions *f, struct cublas_lt *lt, bsm_format format, int64_t m, int64_t n, int64_t k)
+static int mode_of(bsm_format format)
 {
-    const int type = type_of(format), transpose = TRANSPOSE,
-              mode = bsm_format_get((int)format)->scale == BSM_UE4M3 ? SCALES_OF_16_UE4M3 : SCALES_OF_32_UE8M0;
-    return type >= 0 && f->describe(&lt->product, SUMS_FP32, TYPE_FP32) == 0 &&
+    return bsm_format_get((int)format)->scale == BSM_UE4M3 ? SCALES_OF_16_UE4M3 : SCALES_OF_32_UE8M0;
+}
+
+/* Rows of ours are columns of cuBLAS: D' = B A', with B transposed. */
+static bool describe(const struct functions *f, struct cublas_lt *lt, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k)
+{
+    const int a_type = type_of(a), b_type = type_of(b), a_mode = mode_of(a), b_mode = mode_of(b), transpose = TRANSPOSE;
+    return a_type >= 0 && b_type >= 0 && f->describe(&lt->product, SUMS_FP32, TYPE_FP32) == 0 &&
            lt->set(lt->product, TRANSPOSE_A, &transpose, sizeof transpose) == 0 &&
-           lt->set(lt->product, A_SCALE_MODE, &mode, sizeof mode) == 0 && lt->set(lt->product, B_SCALE_MODE, &mode, sizeof mode) == 0 &&
-           f->layout(&lt->a, type, (uint64_t)k, (uint64_t)n, k) == 0 && f->layout(&lt->b, type, (uint64_t)k, (uint64_t)m, k) == 0 &&
+           lt->set(lt->product, A_SCALE_MODE, &b_mode, sizeof b_mode) == 0 &&
+           lt->set(lt->product, B_SCALE_MODE, &a_mode, sizeof a_mode) == 0 &&
+           f->layout(&lt->a, b_type, (uint64_t)k, (uint64_t)n, k) == 0 && f->layout(&lt->b, a_type, (uint64_t)k, (uint64_t)m, k) == 0 &&
            f->layout(&lt->d, TYPE_BF16, (uint64_t)n, (uint64_t)m, n) == 0;
 }
 
@@ -83,7 +88,8 @@ static bool ask(const struct functions *f, struct cublas_lt *lt)
     return true;
 }
 
-void cublas_lt_prepare(struct gpu *gpu, bsm_format format, int64_t m, int64_t n, int64_t k, float alpha, struct cublas_lt *lt)
+void cublas_lt_prepare(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k, float alpha,
+                       struct cublas_lt *lt)
 {
     struct functions f;
     *lt = (struct cublas_lt){ .alpha = alpha };
@@ -97,9 +103,9 @@ void cublas_lt_prepare(struct gpu *gpu, bsm_format format, int64_t m, int64_t n,
     snprintf(lt->name, sizeof lt->name, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
     lt->workspace = gpu_take(gpu, (int64_t)workspace_bytes);
     if (f.create(&lt->handle) != 0) snprintf(lt->why, sizeof lt->why, "%s could not be started on this GPU", lt->name);
-    else if (!describe(&f, lt, format, m, n, k) || !ask(&f, lt))
-        snprintf(lt->why, sizeof lt->why, "%s has no %s product of this shape on this GPU", lt->name,
-                 bsm_format_get((int)format)->name);
+    else if (!describe(&f, lt, a, b, m, n, k) || !ask(&f, lt))
+        snprintf(lt->why, sizeof lt->why, "%s has no %s%s%s product of this shape on this GPU", lt->name,
+                 bsm_format_get((int)a)->name, a == b ? "" : " x ", a == b ? "" : bsm_format_get((int)b)->name);
 }
 
 void cublas_lt_run(const struct gpu *gpu, struct cublas_lt *lt, const bsm_matrix *a, const bsm_matrix *b, void *d)

@@ -4,7 +4,7 @@
 
 #include "gpu.h"
 
-/* One product, D = alpha A B' in bf16, A and B in the same block-scaled format, scales in layout 128x4. */
+/* One product, D = alpha A B' in bf16, A and B in block-scaled formats, scales in layout 128x4. */
 struct cublas_lt {
     char name[64], why[256];              /* why: empty if there is a product to run */
     void *handle, *product, *a, *b, *d, *workspace;
@@ -17,7 +17,8 @@ struct cublas_lt {
 };
 
 /* Opens the library, describes the product, and asks for an algorithm; `why` says what is missing. */
-void cublas_lt_prepare(struct gpu *gpu, bsm_format format, int64_t m, int64_t n, int64_t k, float alpha, struct cublas_lt *lt);
+void cublas_lt_prepare(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k, float alpha,
+                       struct cublas_lt *lt);
 void cublas_lt_run(const struct gpu *gpu, struct cublas_lt *lt, const bsm_matrix *a, const bsm_matrix *b, void *d);
 
 #endif
