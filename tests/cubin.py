@@ -1,6 +1,7 @@
 """What ptxas says of kernels, read in a cubin: section .nv.info has records of a format, an attribute, a size and, of
 these two attributes, the number of a symbol and a number.  NVIDIA does not document them; for nvcc 13.0's they are
 what ptxas -v says.  Whatever is spilled has a place in the stack frame."""
+import re
 import struct
 
 OF_A_SYMBOL, FRAME_BYTES, REGISTERS = 4, 0x11, 0x2f
@@ -34,3 +35,8 @@ class Cubin:
                 found[self.symbol(symbol)] = number
             at += 4 + (length if kind == OF_A_SYMBOL else 0)
         return found
+
+
+def arrays_of(ptx):
+    """Bytes of all local arrays that a text of PTX declares: a frame without anything spilled has at most these."""
+    return sum(int(count) for count in re.findall(r"\.local [^;]*\.b8\s+\w+\[(\d+)\];", ptx))

@@ -40,6 +40,7 @@ PIPES = [("uniform", r"U[A-Z]|R2UR|S2UR|LDCU|REDUX|VOTEU|ELECT"),
          ("convert", r"F2|I2|MUFU"),
          ("branch", r"BRA|BRX|BSSY|BSYNC|WARPSYNC|EXIT|CALL|RET|YIELD|NANOSLEEP|VOTE|BREAK")]
 
+
 class Failure(Exception):
     """What is printed, and ends the program."""
 
@@ -50,7 +51,7 @@ class Instruction:
     def __init__(self, at, guard, name, operands, high):
         self.at, self.guard, self.name, self.operands = at, guard, name, operands
         self.stall = high >> 41 & 15
-        to = re.search(r"0x([0-9a-f]+)$", operands) if name.startswith(("BRA", "BRX")) else None
+        to = re.search(r"0x([0-9a-f]+)$", operands) if name.startswith(("BRA", "CALL")) else None
         self.target = int(to.group(1), 16) if to else None
         found = MMA.match(name)
         self.mma = found.group(1) if found else None
@@ -147,22 +148,31 @@ def resources_of(text):
 
 
 def next_of(code):
-    """Of each instruction, the places of those that may follow; of an indirect branch none is known."""
+    """Of each instruction, the places of those that may follow.  An indirect branch's targets are not in its line: they
+    are taken to be what nothing else leads to behind it, up to the next such branch, as compilers lay them."""
     place = {one.at: index for index, one in enumerate(code)}
-    following = []
+    following, called, last = [], set(), None
     for index, one in enumerate(code):
-        always = one.guard is None and not re.search(r"U?P\d|!U?P", one.operands)
-        ends = re.match(r"(BRA|BRX|EXIT|RET|KILL)(\.|$)", one.name) and always
-        following.append(([] if ends or index + 1 == len(code) else [index + 1])
-                         + ([place[one.target]] if one.target in place else []))
+        to = [place[one.target]] if one.target in place else []
+        if one.name.startswith("CALL"):
+            called.update(to)
+            to = []
+        always = one.guard is None and not re.search(r"U?P\d", one.operands)
+        ends = re.match(r"(BRA|BRX|BRXU|EXIT|RET|KILL)(\.|$)", one.name) and always
+        following.append(([] if ends or index + 1 == len(code) else [index + 1]) + to)
+    led_to = {index for indices in following for index in indices} | called
+    for index, one in enumerate(code):
+        if one.name.startswith("BRX"):
+            last = index
+        elif index not in led_to and last is not None:
+            following[last].append(index)
     return following
 
 
 def comes_first(following, head, tail):
-    """Whether no way from the kernel's entry, or from where only an indirect branch leads, gets to tail but by head."""
+    """Whether no way from the kernel's entry, or to where nothing is known to lead, gets to tail but by head."""
     led_to = {index for indices in following for index in indices}
-    seen, ways = {head}, [index for index in range(len(following)) if index not in led_to]
-    ways += [0] if 0 not in ways else []
+    seen, ways = {head}, [0] + [index for index in range(1, len(following)) if index not in led_to]
     while ways:
         index = ways.pop()
         if index not in seen:
@@ -177,7 +187,8 @@ def loops_of(code):
     that of a wait which lies behind the kernel, closes no loop."""
     place, following = {one.at: index for index, one in enumerate(code)}, next_of(code)
     products = [one.at for one in code if one.mma]
-    spans = sorted(((one.target, one.at) for one in code if one.target is not None and one.target <= one.at),
+    spans = sorted(((one.target, one.at) for one in code if one.name.startswith("BRA") and one.target is not None
+                    and one.target <= one.at),
                    key=lambda span: span[1] - span[0])
     spans = [(first, last) for first, last in spans if any(first <= at <= last for at in products)
              and comes_first(following, place[first], place[last])]

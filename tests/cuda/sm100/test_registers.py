@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 import fatbin
 import script
-from cubin import Cubin, FRAME_BYTES, REGISTERS
+from cubin import arrays_of, Cubin, FRAME_BYTES, REGISTERS
 from script import check
 
 CUDASIM = sys.argv[1]
@@ -47,7 +47,7 @@ def nothing_is_spilled():
         cubin = cubin_of(path)
         registers, frames = cubin.numbers(REGISTERS), cubin.numbers(FRAME_BYTES)
         text = ptx_of(path)
-        arrays = sum(int(count) for count in re.findall(r"\.local [^;]*\.b8\s+\w+\[(\d+)\];", text))
+        arrays = arrays_of(text)
         kernels = re.findall(r"\.visible \.entry (\w+)\(", text)
         check(len(kernels) >= 4, "%s: %d kernels" % (path, len(kernels)))
         for name in kernels:
