@@ -27,7 +27,7 @@ def products():
 
 
 def find_cublas_lt():
-    """That of PyTorch's packages, unless one is named or found without help."""
+    """That of PyTorch's packages, unless one is named."""
     if "BENCH_CUBLASLT" in os.environ:
         return
     folders = [*site.getsitepackages(), site.getusersitepackages()]

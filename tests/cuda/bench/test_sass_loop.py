@@ -115,6 +115,15 @@ def without_a_loop_it_is_a_stretch():
     check((found["mma"], found["instructions"], found["scheduled"], found["tiles"]) == (2, 3, 32, []), found)
 
 
+def a_peeled_turn_counts_for_the_tile():
+    lines = [("MOV R1, R2", 1), (MMA % (0, 0), 11), ("@P0 BRA 0x10", 9), (MMA % (0, 0), 15), ("@P1 BRA 0x0", 9),
+             ("EXIT", 1)]
+    found, = loops_of("sm_120a", lines, "--warps", "4", "--k", "256")
+    tile, = found["tiles"]
+    check(tile["turns"] == 256 / 64 - 1 and found["outside"]["mma"] == 1, tile)
+    check(tile["clocks"] == 3 * 20 + 25 and abs(tile["share"] - 64 / 85) < 1e-9, tile)
+
+
 def what_it_cannot_read_is_named():
     for path, words in ((HERE + "/no_such_file", "no_such_file"), (LISTING, "no kernel with mma")):
         done = subprocess.run([sys.executable, TOOL, path, "--kernel", "nothing"], capture_output=True, text=True,
@@ -142,4 +151,5 @@ def the_kernel_is_counted():
 
 script.cases("test_sass_loop", [a_listing_is_counted, options_move_the_bound, rates_are_those_of_kind_and_card,
                                 kinds_and_widths, a_wait_behind_the_kernel_closes_no_loop,
-                                without_a_loop_it_is_a_stretch, what_it_cannot_read_is_named, the_kernel_is_counted])
+                                without_a_loop_it_is_a_stretch, a_peeled_turn_counts_for_the_tile,
+                                what_it_cannot_read_is_named, the_kernel_is_counted])
