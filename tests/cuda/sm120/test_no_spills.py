@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The kernels for GeForce's tensor cores spill nothing: their stack frames have no more than the arrays that their PTX
 declares.  And where cuobjdump is found (bench/gpu/sass_loop.py says where), in the machine code: an inner loop has no
-local memory, and one warp's own schedule of a turn exceeds the tensor cores' clocks by MOST_LOST at most.
+local memory, and one warp's own schedule of a turn exceeds the tensor cores' clocks by MOST_LOST at most.  That is
+lost where no other warp of a scheduler multiplies: at the wait for a stage, at the branch, in front of first loads.
 
 usage: test_no_spills.py CUDASIM FOLDER; FOLDER has sm120_*.fatbin"""
 import glob
@@ -19,7 +20,7 @@ from script import check
 
 CUDASIM, FOLDER = sys.argv[1:3]
 TOOL = os.path.join(HERE, "../../../bench/gpu/sass_loop.py")
-MOST_LOST = 64                                         # clocks of a turn: at the wait for a stage, at the branch
+MOST_LOST = 210                                        # clocks
 
 
 def fatbins():
