@@ -39,7 +39,9 @@ __device__ static inline void fill_finish(const bsmi_blackwell_parameters &p, un
 {
     static_assert(sizeof(gemm_finish) <= BSMI_SM120_FINISH_BYTES, "as the host has it");
     if (threadIdx.x == 0) {
-        *(gemm_finish *)(memory + CONFIG::AT_FINISH) = gemm_finish_of(p);
+        uint4 *words = (uint4 *)(memory + CONFIG::AT_FINISH); /* padding is read, too */
+        words[0] = words[1] = make_uint4(0, 0, 0, 0);
+        *(gemm_finish *)words = gemm_finish_of(p);
         if (CONFIG::SCALED && quantizes(p)) *(gemm_quantizer *)(memory + CONFIG::AT_QUANTIZER) = gemm_quantizer_of(p);
     }
     __syncthreads();
@@ -82,7 +84,7 @@ template <class CONFIG, class SUM> __device__ static inline void gemm(const bsmi
 
 /* One pair of types. */
 template <class CONFIG, class PAIR> struct one_pair {
-    __device__ static inline void sum(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
+    __device__ __forceinline__ static void sum(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
                                       const gemm_reader<CONFIG> &reader, uint32_t shared, gemm_set_ring<CONFIG> &ring,
                                       const gemm_job &job)
     {

@@ -14,7 +14,8 @@ template <class CONFIG> __device__ static inline void release_stage(uint32_t sha
     if (threadIdx.x % 32 == 0) mbarrier_arrive(empty_barrier<CONFIG>(shared, stage));
 }
 
-/* The steps of a job, ascending; the ring goes on behind them. */
+/* The steps of a job, ascending; the ring goes on behind them.  All of it is inlined by order: in a kernel of many loops
+ * the compiler else keeps fragments in memory. */
 template <class CONFIG, class PAIR> struct gemm_summing {
     const gemm_reader<CONFIG> &reader;
     uint32_t shared;
@@ -24,18 +25,18 @@ template <class CONFIG, class PAIR> struct gemm_summing {
     gemm_stage stage;
     gemm_fragments<CONFIG> fragments[2];
 
-    __device__ inline void wait_for_stage()
+    __device__ __forceinline__ void wait_for_stage()
     {
         mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.stage()), ring.parity);
         stage = stage_of<CONFIG>(shared, ring.stage(), step++);
     }
 
-    template <int PRODUCT> __device__ inline void load()
+    template <int PRODUCT> __device__ __forceinline__ void load()
     {
         load_fragments<CONFIG, PAIR, PRODUCT>(fragments[PRODUCT % 2], fragments[(PRODUCT + 1) % 2], reader, stage);
     }
 
-    template <int PRODUCT, bool IS_LAST> __device__ inline void multiply_product(gemm_sums<CONFIG> &sums)
+    template <int PRODUCT, bool IS_LAST> __device__ __forceinline__ void multiply_product(gemm_sums<CONFIG> &sums)
     {
         gemm_fragments<CONFIG> &f = fragments[PRODUCT % 2];
         if (CONFIG::SCALED && IS_LAST && PRODUCT > 0 && PRODUCT >= last_products) clear_scales(f);
@@ -44,7 +45,7 @@ template <class CONFIG, class PAIR> struct gemm_summing {
 
     /* One step, of which the fragments of PRODUCT have been loaded; behind it, unless it is the job's last, those of
      * the next. */
-    template <bool IS_LAST, int PRODUCT = 0> __device__ inline void work(gemm_sums<CONFIG> &sums)
+    template <bool IS_LAST, int PRODUCT = 0> __device__ __forceinline__ void work(gemm_sums<CONFIG> &sums)
     {
         if constexpr (PRODUCT + 1 < CONFIG::PRODUCTS) {
             load<PRODUCT + 1>();
@@ -64,7 +65,7 @@ template <class CONFIG, class PAIR> struct gemm_summing {
 };
 
 template <class CONFIG, class PAIR>
-__device__ static inline void sum_job(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
+__device__ __forceinline__ static void sum_job(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
                                       const gemm_reader<CONFIG> &reader, uint32_t shared, gemm_set_ring<CONFIG> &ring,
                                       const gemm_job &job)
 {

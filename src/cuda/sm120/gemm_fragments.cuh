@@ -80,7 +80,7 @@ __device__ static inline gemm_reader<CONFIG> reader_of(const bsmi_blackwell_para
 /* Codes of an operand, four matrices; of 4 bits in bytes they come in the low bits, and the product wants e2m1 two bits
  * higher (PTX ISA 9.7.14.5.14, packing of sub-byte elements). */
 template <class CONFIG, mma_sync_element ELEMENT, bool OF_BYTES>
-__device__ static inline void load_matrices(uint32_t (&words)[4], uint32_t address)
+__device__ __forceinline__ static void load_matrices(uint32_t (&words)[4], uint32_t address)
 {
     if constexpr (OF_BYTES && ELEMENT == MMA_SYNC_E2M1) {
         ldmatrix_x4_of_4_bits(words, address);
@@ -95,7 +95,7 @@ __device__ static inline void load_matrices(uint32_t (&words)[4], uint32_t addre
 
 /* A word that holds the scales of product PRODUCT; in steps of fewer than four scales half of one. */
 template <class CONFIG, int PRODUCT, int GROUPS>
-__device__ static inline void load_scale_words(uint32_t (&words)[GROUPS], const gemm_scale_places &places,
+__device__ __forceinline__ static void load_scale_words(uint32_t (&words)[GROUPS], const gemm_scale_places &places,
                                                uint32_t scales, uint32_t in_step)
 {
     constexpr int WORD = PRODUCT * CONFIG::PRODUCT_SCALES / 4;
@@ -113,7 +113,7 @@ struct gemm_stage {
 };
 
 template <class CONFIG>
-__device__ static inline gemm_stage stage_of(uint32_t shared, uint32_t stage, int32_t step)
+__device__ __forceinline__ static gemm_stage stage_of(uint32_t shared, uint32_t stage, int32_t step)
 {
     return { shared + CONFIG::OF_A + stage * CONFIG::A_BYTES, shared + CONFIG::OF_B + stage * CONFIG::B_BYTES,
              shared + CONFIG::OF_A_SCALES + stage * CONFIG::A_SCALE_BYTES,
@@ -122,7 +122,7 @@ __device__ static inline gemm_stage stage_of(uint32_t shared, uint32_t stage, in
 
 /* Product PRODUCT of a stage; `before`: the fragments of the product before it, which may share words of scales. */
 template <class CONFIG, class PAIR, int PRODUCT>
-__device__ static inline void load_fragments(gemm_fragments<CONFIG> &f, const gemm_fragments<CONFIG> &before,
+__device__ __forceinline__ static void load_fragments(gemm_fragments<CONFIG> &f, const gemm_fragments<CONFIG> &before,
                                              const gemm_reader<CONFIG> &reader, const gemm_stage &stage)
 {
     const uint32_t a = stage.a + reader.a[PRODUCT], b = stage.b + reader.b[PRODUCT];
@@ -144,7 +144,7 @@ __device__ static inline void load_fragments(gemm_fragments<CONFIG> &f, const ge
 }
 
 /* Behind K codes are zeros, and scales may be any, also NaN. */
-template <class CONFIG> __device__ static inline void clear_scales(gemm_fragments<CONFIG> &f)
+template <class CONFIG> __device__ __forceinline__ static void clear_scales(gemm_fragments<CONFIG> &f)
 {
 #pragma unroll
     for (int i = 0; i < CONFIG::A_GROUPS; i++) f.a_scales[i] = 0;
@@ -156,7 +156,7 @@ template <class CONFIG> using gemm_sums = float[CONFIG::ROW_PARTS][CONFIG::OCTET
 
 /* Octet OCTET of columns with 16 rows, number PART. */
 template <class CONFIG, class PAIR, int PRODUCT, int PART, int OCTET>
-__device__ static inline void multiply_one(gemm_sums<CONFIG> &sums, const gemm_fragments<CONFIG> &f)
+__device__ __forceinline__ static void multiply_one(gemm_sums<CONFIG> &sums, const gemm_fragments<CONFIG> &f)
 {
     constexpr int BYTE = PRODUCT * CONFIG::PRODUCT_SCALES % 4;
     float(&d)[4] = sums[PART][OCTET];
@@ -174,7 +174,7 @@ __device__ static inline void multiply_one(gemm_sums<CONFIG> &sums, const gemm_f
 }
 
 template <class CONFIG, class PAIR, int PRODUCT, int NUMBER = 0>
-__device__ static inline void multiply(gemm_sums<CONFIG> &sums, const gemm_fragments<CONFIG> &f)
+__device__ __forceinline__ static void multiply(gemm_sums<CONFIG> &sums, const gemm_fragments<CONFIG> &f)
 {
     if constexpr (NUMBER < CONFIG::ROW_PARTS * CONFIG::OCTETS) {
         multiply_one<CONFIG, PAIR, PRODUCT, NUMBER % CONFIG::ROW_PARTS, NUMBER / CONFIG::ROW_PARTS>(sums, f);

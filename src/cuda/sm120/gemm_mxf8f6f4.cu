@@ -8,7 +8,7 @@
 
 template <class CONFIG> struct any_pair {
     template <mma_sync_element A>
-    __device__ static inline void sum_with(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
+    __device__ __forceinline__ static void sum_with(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
                                            const gemm_reader<CONFIG> &reader, uint32_t shared,
                                            gemm_set_ring<CONFIG> &ring, const gemm_job &job)
     {
@@ -21,7 +21,7 @@ template <class CONFIG> struct any_pair {
         switch (p.b_element) { EACH_ELEMENT(CASE) }
 #undef CASE
     }
-    __device__ static inline void sum(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
+    __device__ __forceinline__ static void sum(const bsmi_blackwell_parameters &p, gemm_sums<CONFIG> &sums,
                                       const gemm_reader<CONFIG> &reader, uint32_t shared, gemm_set_ring<CONFIG> &ring,
                                       const gemm_job &job)
     {
