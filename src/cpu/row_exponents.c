@@ -11,17 +11,14 @@ static const struct { int8_t least, most; } element_ranges[BSM_ELEMENT_COUNT] = 
     [BSM_E2M3] = { -3, 2 },  [BSM_E2M1] = { -1, 2 },   [BSM_INT8] = { -6, 1 },       /* -2 is a code */
 };
 
-/* Scale codes with which no number of a block leaves the range; nor does NaN. */
-struct bounds { uint8_t least, most; };
-
-static struct bounds bounds_of(bsm_element element)
+struct bsmi_scale_bounds bsmi_scale_bounds(bsm_element element)
 {
-    return (struct bounds){ (uint8_t)(BIAS + LEAST_EXPONENT - element_ranges[element].least),
+    return (struct bsmi_scale_bounds){ (uint8_t)(BIAS + LEAST_EXPONENT - element_ranges[element].least),
                             (uint8_t)(BIAS + MOST_EXPONENT - element_ranges[element].most) };
 }
 
 /* Without a branch: this loop is a vector's.  The code behind NaN's is 0 as a byte. */
-static bool any_outside(struct bounds bounds, const uint8_t *codes, int64_t count)
+static bool any_outside(struct bsmi_scale_bounds bounds, const uint8_t *codes, int64_t count)
 {
     uint8_t least = NAN_SCALE, behind_most = 0;
     for (int64_t s = 0; s < count; s++) {
@@ -42,7 +39,7 @@ bool bsmi_block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row,
 }
 
 /* A scale of a block that is not all zeros, outside the bounds: such rows are seldom. */
-static bool leaves_bounds(const struct bsmi_matrix *m, struct bounds bounds, int64_t batch, int64_t row, int64_t s,
+static bool leaves_bounds(const struct bsmi_matrix *m, struct bsmi_scale_bounds bounds, int64_t batch, int64_t row, int64_t s,
                           int64_t k)
 {
     uint8_t code;
@@ -69,7 +66,7 @@ static int16_t exponent_of_range(const struct bsmi_matrix *m, bool beside_bf16, 
 /* Of a row that has a scale outside. */
 static int16_t exponent_of_row(const struct bsmi_matrix *m, bool beside_bf16, int64_t batch, int64_t row, int64_t k)
 {
-    const struct bounds bounds = bounds_of(m->element);
+    const struct bsmi_scale_bounds bounds = bsmi_scale_bounds(m->element);
     for (int64_t s = 0; s * m->block < k; s++)
         if (leaves_bounds(m, bounds, batch, row, s, k)) return exponent_of_range(m, beside_bf16, batch, row, k);
     return 0;
@@ -86,7 +83,7 @@ static const uint8_t *scales_of_row(const struct rows *rows, int64_t r)
 /* 1 for rows that have a scale outside, else 0.  Rows without a gap between them are looked at as one first. */
 static void mark_linear(const struct rows *rows, int64_t blocks, int16_t *marks)
 {
-    const struct bounds bounds = bounds_of(rows->m->element);
+    const struct bsmi_scale_bounds bounds = bsmi_scale_bounds(rows->m->element);
     const int64_t last = rows->count - 1;
     if (rows->split == 0 && scales_of_row(rows, last) - scales_of_row(rows, 0) == last * blocks
         && !any_outside(bounds, scales_of_row(rows, 0), rows->count * blocks)) {
@@ -100,7 +97,7 @@ static void mark_linear(const struct rows *rows, int64_t blocks, int16_t *marks)
 static void mark_any_layout(const struct rows *rows, int64_t blocks, int16_t *marks)
 {
     const struct bsmi_matrix *m = rows->m;
-    const struct bounds bounds = bounds_of(m->element);
+    const struct bsmi_scale_bounds bounds = bsmi_scale_bounds(m->element);
     const int64_t origin = bsmi_scale_at(&m->map, 0, m->first_scale);
     memset(marks, 0, (size_t)rows->count * sizeof *marks);
     for (int64_t s = 0, some; s < blocks; s += some) {

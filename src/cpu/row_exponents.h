@@ -25,6 +25,10 @@ static inline int bsmi_bf16_terms(bsm_element element) { return element == BSM_F
 void bsmi_row_exponents(const struct bsmi_operand *operand, bool beside_bf16, int64_t batch, int64_t first,
                         int64_t count, int64_t split, int64_t k, int16_t *exponents);
 
+/* e8m0 codes with which no number of a block leaves [2^-40, 2^41), least and most. */
+struct bsmi_scale_bounds { uint8_t least, most; };
+struct bsmi_scale_bounds bsmi_scale_bounds(bsm_element element);
+
 /* Block s of a row, of which the first k columns count, has elements that are zeros and no others. */
 bool bsmi_block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t k);
 

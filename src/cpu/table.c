@@ -31,6 +31,12 @@ static bool sums_bf16(bsm_format a, bsm_format b)
     return bsmi_bf16_terms(bsm_format_get((int)a)->element) > 0 && bsmi_bf16_terms(bsm_format_get((int)b)->element) > 0;
 }
 
+/* B is mxfp4; A's numbers are one term each. */
+static bool sums_bf16_by_mxfp4(bsm_format a, bsm_format b)
+{
+    return b == BSM_MXFP4 && bsmi_bf16_terms(bsm_format_get((int)a)->element) == 1;
+}
+
 /* Both are blocks of small integers with scales that are powers of two. */
 static bool sums_shifted_integers(bsm_format a, bsm_format b)
 {
@@ -81,6 +87,7 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define BF16_PAIR sums_bf16_pairs, BSMI_FAMILY_AVX512_BF16
 #define MMLA_PAIR sums_bf16_pairs, BSMI_FAMILY_ARM_BF16
 #define AMX_PAIR sums_bf16, BSMI_FAMILY_AMX_BF16
+#define AMX_FP4_PAIR sums_bf16_by_mxfp4, BSMI_FAMILY_AMX_BF16
 #define AMX_INT8_PAIR sums_shifted_integers, BSMI_FAMILY_AMX_BF16
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
@@ -100,6 +107,7 @@ const char *bsmi_family_order(enum bsmi_family family)
  *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
+    { "fp4_one_row_amx",             AMX,    AMX_FP4_PAIR, 1, 32,   1, 2048,  1, UNIT(fp4_one_row_amx, 0) },
     { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx, 0) },
     { "int8_tiles_amx",              AMX,    AMX_INT8_PAIR, 16, 32, 1024, 512, 0, UNIT(int8_tiles_amx, 256) },
     { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024,  512,  0, UNIT(bf16_tiles_amx, 256) },

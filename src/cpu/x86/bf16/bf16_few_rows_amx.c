@@ -22,7 +22,7 @@
 #include "cpu/bf16_sums.h"
 #include "cpu/kernels.h"
 #include "cpu/x86/amx.h"
-#include "matrix/rows.h"
+#include "cpu/x86/upcoming.h"
 
 #define UNIT \
     __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,amx-tile,amx-bf16,amx-int8")))
@@ -52,29 +52,10 @@ struct job {
     int64_t slice_bytes;                  /* of A's panel */
 };
 
-/* Codes of the next strip's rows: some lines are asked for in each slice, row by row, as memory likes it. */
-struct upcoming {
-    const unsigned char *rows[MOST_B * SIXTEEN];
-    int64_t row_bytes, at;                /* of the stretch; at: in row `row`, what is asked for next */
-    int row, count;
-};
-
 /* Slices ----------------------------------------------------------------------------------------------------------- */
 
 /* What is constant in a loop over slices. */
 struct shape { enum bsmi_bf16_kind kind; int a_sixteens, b_sixteens, a_terms, b_terms; };
-
-/* As many lines as the strip's codes have in a slice; what is asked for behind a row's end is of the next. */
-UNIT_INLINE void prefetch(const struct shape *is, struct upcoming *next)
-{
-    const int bytes = is->b_sixteens * SIXTEEN * bf16_slice_bytes(is->kind);
-    if (next->row >= next->count) return;
-    const uintptr_t at = (uintptr_t)next->rows[next->row] + (uintptr_t)next->at;
-#pragma GCC unroll 32
-    for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)(at + (uintptr_t)i), 0, 2);
-    next->at += bytes;
-    if (next->at >= next->row_bytes) next->at = 0, next->row++;
-}
 
 /* A sixteen of B's rows times one or two of A's, of one term each.  Sums: tile 2 which + a of two sixteens of B.  Tiles
  * of A lie where the first sixteen loaded them, unless other terms came in between. */
@@ -114,7 +95,7 @@ struct chunk {
     struct few_rows *memory;
     const unsigned char *a;               /* A's panel from the chunk's first slice on */
     int64_t a_slice_bytes, a_row_bytes, slices;
-    struct upcoming *next;
+    struct bsmi_upcoming *next;
 };
 
 /* A sixteen of B's rows in a slice goes into the ring as number `slice * b_sixteens + which`, and leaves it three
@@ -160,7 +141,7 @@ UNIT_INLINE void multiply(const struct shape *is, const struct chunk *c, int64_t
 UNIT_INLINE void add_slices(const struct shape *is, const struct chunk *c)
 {
     for (int64_t s = 0; s < c->slices + BEHIND; s++) {
-        prefetch(is, c->next);
+        bsmi_ask_for_upcoming(c->next, is->b_sixteens * SIXTEEN * bf16_slice_bytes(is->kind));
         decode(is, c, s, 0);
         if (is->b_sixteens == 1) {
             multiply(is, c, s - BEHIND, 0);
@@ -320,25 +301,12 @@ static void pack_a(const struct job *job, int64_t k, int64_t length)
     narrow(job, length);
 }
 
-static struct upcoming find_upcoming(const struct job *job, int64_t column, int64_t k, int64_t length)
-{
-    const struct bsmi_tile *t = job->tile;
-    const struct bsmi_matrix *m = t->b.matrix;
-    const int64_t left = BSMI_MAX(0, t->columns - column);
-    struct upcoming next;
-    next.row_bytes = length * m->bits / 8, next.at = 0, next.row = 0;
-    next.count = (int)BSMI_MIN(job->b_sixteens * SIXTEEN, left);
-    for (int r = 0; r < next.count; r++)
-        next.rows[r] = bsmi_row(m, t->b_batch, bsmi_source_column(t->column + column + r, t->split)) + k * m->bits / 8;
-    return next;
-}
-
 /* One strip of columns, all of the stretch. */
 static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t length)
 {
     const struct bsmi_tile *t = job->tile;
     const int64_t width = job->b_sixteens * SIXTEEN, count = BSMI_MIN(width, t->columns - column);
-    struct upcoming next = find_upcoming(job, column + width, k, length);
+    struct bsmi_upcoming next = bsmi_find_upcoming(t, column + width, width, k, length);
     if (k > 0) turn(job, column, count), load_sums(job);
     else clear_sums();
     for (int64_t c = 0; c < length; c += CHUNK) {

@@ -32,13 +32,19 @@ AVX512_INLINE __m512i load_products(const uint8_t *at)
     return _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)at));
 }
 
+/* 32 numbers of 16 bytes of codes; half: for each byte of them, what is added to a code's place in the table. */
+VBMI_INLINE __m512i fp4_numbers_of_table(const uint8_t *codes, __m512i places, __m512i table, __m512i half)
+{
+    const __m512i spread = _mm512_shuffle_epi8(broadcast_sixteen(codes), places),
+                  words = _mm512_srlv_epi16(spread, _mm512_set1_epi32(4 << 16));
+    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(words, _mm512_set1_epi8(15), half, 0xea), table);
+}
+
 /* 16 bytes of codes: a block of 32, or two of 16. */
 VBMI_INLINE __m512i fp4_numbers_by_bytes(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows,
                                          __m512i places, int row, int64_t slice, const uint8_t *codes)
 {
     const uint8_t *const products = rows->product_bytes;
-    const __m512i spread = _mm512_shuffle_epi8(broadcast_sixteen(codes), places),
-                  words = _mm512_srlv_epi16(spread, _mm512_set1_epi32(4 << 16));
     __m512i table, half = _mm512_set1_epi16(0x1000);
     if (kind == BSMI_BF16_OF_FP4) {
         table = load_products(products + product_place(rows, slice, row));
@@ -50,7 +56,7 @@ VBMI_INLINE __m512i fp4_numbers_by_bytes(enum bsmi_bf16_kind kind, const struct 
                                  0x10001000, 0x30203020, 0x30203020, 0x30203020, 0x30203020, 0x30203020, 0x30203020,
                                  0x30203020, 0x30203020);
     }
-    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(words, _mm512_set1_epi8(15), half, 0xea), table);
+    return fp4_numbers_of_table(codes, places, table, half);
 }
 
 /* Least and largest magnitude, as codes, of normal numbers of an 8-bit float. */

@@ -1,0 +1,35 @@
+/* A row of A as integers of three digits, for products with rows of e2m1 by tiles of int8.
+ *
+ * A slice is 32 columns of K, the block of the other operand.  Its numbers are integers, of up to 22 bits, times the
+ * slice's unit, wherever that is exact while 12 times the sum of the magnitudes of its even columns is at most 2^24,
+ * and that of its odd ones: 12 is the largest e2m1 number, in halves.  Then no sum of some of those products has more
+ * than 24 bits, and sums by tdpbf16ps are exact.  Other slices are `hard`: their digits are zeros.
+ *
+ * A group is four slices, two tiles of 48 bytes by 16 rows, the form of the second operand of tdpbssd: one multiplies
+ * the even columns of K of all four slices, the next one the odd ones.  Column 4 d + s of them has digit d of slice s,
+ * the least one first, in rows [4 s, 4 s + 4), and zeros elsewhere. */
+#ifndef BSMI_INT8_DIGITS_AVX512_H
+#define BSMI_INT8_DIGITS_AVX512_H
+
+#include "cpu/tile.h"
+#include "cpu/x86/bf16/bf16_rows_avx512.h"
+
+enum {
+    BSMI_DIGITS = 3, BSMI_GROUP_SLICES = 4, BSMI_GROUP = BSMI_GROUP_SLICES * BSMI_SLICE,
+    BSMI_DIGITS_ROW_BYTES = BSMI_DIGITS * BSMI_GROUP_SLICES * 4, BSMI_DIGITS_TILE_BYTES = 16 * BSMI_DIGITS_ROW_BYTES,
+    BSMI_DIGITS_LENGTH = 16384, BSMI_DIGITS_GROUPS = BSMI_DIGITS_LENGTH / BSMI_GROUP,
+};
+
+struct bsmi_digits {
+    _Alignas(64) int8_t tiles[BSMI_DIGITS_GROUPS][2][BSMI_DIGITS_TILE_BYTES];
+    _Alignas(64) uint16_t numbers[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES][BSMI_SLICE];     /* as bf16 */
+    float half_units[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES];
+    uint8_t hard[BSMI_DIGITS_GROUPS];     /* a bit a slice */
+    struct bsmi_bf16_rows rows;           /* while they are made */
+};
+
+/* Columns [k, k + length) of the tile's only row, at most BSMI_DIGITS_LENGTH, from a multiple of BSMI_GROUP on; the last
+ * group is filled up with zeros.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60]. */
+bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *digits);
+
+#endif

@@ -1,0 +1,49 @@
+/* Codes of the next strip of columns, asked for while this one is computed: some lines at a time, row by row, as memory
+ * likes it.  Kernels that read many rows at once have more streams than a CPU foresees. */
+#ifndef BSMI_UPCOMING_H
+#define BSMI_UPCOMING_H
+
+#include "core/core.h"
+#include "cpu/tile.h"
+#include "matrix/rows.h"
+
+enum { BSMI_MOST_UPCOMING = 32 };
+
+struct bsmi_upcoming {
+    const unsigned char *rows[BSMI_MOST_UPCOMING];
+    int64_t row_bytes, at;                /* of columns [k, k + length); at: in row `row`, what is asked for next */
+    int row, count;
+};
+
+/* Rows of B of columns [column, column + width) of the tile, as far as there are such. */
+static inline struct bsmi_upcoming bsmi_find_upcoming(const struct bsmi_tile *t, int64_t column, int64_t width, int64_t k,
+                                                      int64_t length)
+{
+    const struct bsmi_matrix *m = t->b.matrix;
+    struct bsmi_upcoming next;
+    next.row_bytes = length * m->bits / 8, next.at = 0, next.row = 0;
+    next.count = (int)BSMI_MIN(width, BSMI_MAX(0, t->columns - column));
+    for (int r = 0; r < next.count; r++)
+        next.rows[r] = bsmi_row(m, t->b_batch, bsmi_source_column(t->column + column + r, t->split)) + k * m->bits / 8;
+    return next;
+}
+
+/* Where the next `bytes` to ask for are; what is behind a row's end is of the next one.  0: nothing is left. */
+static inline uintptr_t bsmi_take_upcoming(struct bsmi_upcoming *next, int bytes)
+{
+    if (next->row >= next->count) return 0;
+    const uintptr_t at = (uintptr_t)next->rows[next->row] + (uintptr_t)next->at;
+    next->at += bytes;
+    if (next->at >= next->row_bytes) next->at = 0, next->row++;
+    return at;
+}
+
+__attribute__((always_inline)) static inline void bsmi_ask_for_upcoming(struct bsmi_upcoming *next, int bytes)
+{
+    const uintptr_t at = bsmi_take_upcoming(next, bytes);
+    if (at == 0) return;
+#pragma GCC unroll 32
+    for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)(at + (uintptr_t)i), 0, 2);
+}
+
+#endif
