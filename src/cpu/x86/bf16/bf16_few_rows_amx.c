@@ -30,7 +30,7 @@
 
 enum {
     SIXTEEN = BSMI_TILE_ROWS, MOST_B = 2, MOST_A = 4, MOST_TERMS = 2, SLICE = BSMI_SLICE, CHUNK = BSMI_ROW_CHUNK,
-    RING = 4, BEHIND = 3, A_BYTES = 1 << 20,
+    RING = 4, BEHIND = 3, A_BYTES = 1 << 20, NARROW = 1, NARROW_ASKS = 1,
 };
 
 /* Scratch of a tile. */
@@ -57,6 +57,8 @@ struct job {
 /* What is constant in a loop over slices. */
 struct shape { enum bsmi_bf16_kind kind; int a_sixteens, b_sixteens, a_terms, b_terms; };
 
+UNIT_INLINE bool is_narrow(const struct shape *is) { return is->a_sixteens == 1 && is->b_sixteens == 1; }
+
 /* A sixteen of B's rows times one or two of A's, of one term each.  Sums: tile 2 which + a of two sixteens of B.  Tiles
  * of A lie where the first sixteen loaded them, unless other terms came in between. */
 UNIT_INLINE void multiply_one_of_two(int which, bool load_a, int a_sixteens, const unsigned char *b,
@@ -75,9 +77,15 @@ UNIT_INLINE void multiply_one_of_two(int which, bool load_a, int a_sixteens, con
     }
 }
 
-/* One of B's times three or four of A's. */
-UNIT_INLINE void multiply_one(int a_sixteens, const unsigned char *b, const unsigned char *a)
+/* One of B's times one of A's, or three or four. */
+UNIT_INLINE void multiply_one(int a_sixteens, const unsigned char *b, const unsigned char *a, ptrdiff_t a_row_bytes)
 {
+    if (a_sixteens == 1) {
+        BSMI_TILE_LOAD(4, b, BSMI_TILE_ROW_BYTES);
+        BSMI_TILE_LOAD(6, a, a_row_bytes);
+        BSMI_TILE_DOT_BF16(0, 4, 6);
+        return;
+    }
     BSMI_TILE_LOAD(4, b, BSMI_TILE_ROW_BYTES);
     BSMI_TILE_LOAD(5, a, BSMI_TILE_ROW_BYTES);
     BSMI_TILE_DOT_BF16(0, 4, 5);
@@ -120,8 +128,8 @@ UNIT_INLINE void decode(const struct shape *is, const struct chunk *c, int64_t s
         return;
     }
     if (slice % at_once == 0)
-        bsmi_bf16_copy_lines(is->kind, rows, slice, (int)BSMI_MIN(at_once, c->slices - slice), lines);
-    bsmi_bf16_decode_lines(is->kind, rows, slice, lines, (int)(slice % at_once), first);
+        bsmi_bf16_copy_lines(is->kind, is_narrow(is), rows, slice, (int)BSMI_MIN(at_once, c->slices - slice), lines);
+    bsmi_bf16_decode_lines(is->kind, is_narrow(is), rows, slice, lines, (int)(slice % at_once), first);
 }
 
 /* Terms of A are the outer ones, as in bf16_tiles_amx.c. */
@@ -132,7 +140,7 @@ UNIT_INLINE void multiply(const struct shape *is, const struct chunk *c, int64_t
     for (int i = 0; i < is->a_terms; i++, a += c->a_slice_bytes / is->a_terms)
         for (int j = 0; j < is->b_terms; j++) {
             const unsigned char *const b = slot(is, c, slice, which) + j * TO_SECOND_TERM;
-            if (is->b_sixteens == 1) multiply_one(is->a_sixteens, b, a);
+            if (is->b_sixteens == 1) multiply_one(is->a_sixteens, b, a, (ptrdiff_t)c->a_row_bytes);
             else multiply_one_of_two(which, j == 0 && (which == 0 || is->a_terms > 1), is->a_sixteens, b, a,
                                      (ptrdiff_t)c->a_row_bytes);
         }
@@ -141,7 +149,8 @@ UNIT_INLINE void multiply(const struct shape *is, const struct chunk *c, int64_t
 UNIT_INLINE void add_slices(const struct shape *is, const struct chunk *c)
 {
     for (int64_t s = 0; s < c->slices + BEHIND; s++) {
-        bsmi_ask_for_upcoming(c->next, is->b_sixteens * SIXTEEN * bf16_slice_bytes(is->kind));
+        if (!is_narrow(is) || NARROW_ASKS)
+            bsmi_ask_for_upcoming(c->next, is->b_sixteens * SIXTEEN * bf16_slice_bytes(is->kind));
         decode(is, c, s, 0);
         if (is->b_sixteens == 1) {
             multiply(is, c, s - BEHIND, 0);
@@ -153,26 +162,31 @@ UNIT_INLINE void add_slices(const struct shape *is, const struct chunk *c)
     }
 }
 
-UNIT_INLINE void add_slices_of_terms(enum bsmi_bf16_kind kind, int a_sixteens, int a_terms, const struct chunk *c)
+UNIT_INLINE void add_slices_of_terms(enum bsmi_bf16_kind kind, int a_sixteens, int a_terms, int b_sixteens,
+                                     const struct chunk *c)
 {
-    const struct shape shape = { kind, a_sixteens, a_sixteens > 2 ? 1 : MOST_B, a_terms,
+    const struct shape shape = { kind, a_sixteens, b_sixteens, a_terms,
                                  kind == BSMI_BF16_OF_FP16 ? 2 : 1 };
     add_slices(&shape, c);
 }
 
-UNIT_INLINE void add_slices_of_rows(enum bsmi_bf16_kind kind, int a_sixteens, int a_terms, const struct chunk *c)
+UNIT_INLINE void add_slices_of_rows(enum bsmi_bf16_kind kind, int a_sixteens, int a_terms, int b_sixteens,
+                                    const struct chunk *c)
 {
-    if (a_terms == 1) add_slices_of_terms(kind, a_sixteens, 1, c);
-    else add_slices_of_terms(kind, a_sixteens, 2, c);
+    if (a_terms == 1) add_slices_of_terms(kind, a_sixteens, 1, b_sixteens, c);
+    else add_slices_of_terms(kind, a_sixteens, 2, b_sixteens, c);
 }
 
 UNIT_INLINE void add_slices_of(enum bsmi_bf16_kind kind, const struct job *job, const struct chunk *c)
 {
     switch (job->a_sixteens) {
-    case 1: add_slices_of_rows(kind, 1, job->a_terms, c); break;
-    case 2: add_slices_of_rows(kind, 2, job->a_terms, c); break;
-    case 3: add_slices_of_rows(kind, 3, job->a_terms, c); break;
-    default: add_slices_of_rows(kind, 4, job->a_terms, c); break;
+    case 1:
+        if (job->b_sixteens == 1) add_slices_of_rows(kind, 1, job->a_terms, 1, c);
+        else add_slices_of_rows(kind, 1, job->a_terms, MOST_B, c);
+        break;
+    case 2: add_slices_of_rows(kind, 2, job->a_terms, MOST_B, c); break;
+    case 3: add_slices_of_rows(kind, 3, job->a_terms, 1, c); break;
+    default: add_slices_of_rows(kind, 4, job->a_terms, 1, c); break;
     }
 }
 
@@ -271,7 +285,7 @@ static struct job make_job(const struct bsmi_tile *tile, struct few_rows *memory
 {
     const int sixteens = (int)BSMI_MAX(1, bsmi_ceil_div(tile->rows, SIXTEEN));
     struct job job = { .tile = tile, .memory = memory, .a_sixteens = sixteens, .a_columns = columns_of_a(tile->rows),
-                       .b_sixteens = sixteens > 2 ? 1 : MOST_B,
+                       .b_sixteens = sixteens > 2 || tile->rows <= NARROW ? 1 : MOST_B,
                        .a_terms = bsmi_bf16_terms(tile->a.matrix->element) };
     const int64_t wide = (int64_t)sixteens * job.a_terms * BSMI_TILE_BYTES;
     job.slice_bytes = wide * job.a_columns / SIXTEEN;

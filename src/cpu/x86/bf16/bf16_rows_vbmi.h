@@ -2,8 +2,10 @@
  * their cache lines, and with AVX-512's permutations of bytes (VBMI), which every CPU with tiles has.
  *
  * Codes of 4 bits are looked up with their scale: 16 codes have 32 bytes, the lower halves of their numbers and then
- * the upper ones, and vpermb finds both halves of 32 numbers at once.  That is four vector operations, two of which
- * only one port of Intel's cores has; vpermw is two operations there, and words and scales take one more.
+ * the upper ones, and vpermb finds both halves of 32 numbers at once.  A line is put in order first, so that
+ * vpmultishiftqb moves all codes of a slice to where they are looked up.  That is three vector operations and a quarter,
+ * two and a quarter of which only one port of Intel's cores has; vpermw is two operations there, and words and scales
+ * take one more.
  *
  * 8-bit floats are moved to where bf16 has them.  Zeros, subnormal numbers, NaN and infinities want more than that;
  * lines that have one, which is seldom, are decoded as elsewhere. */
@@ -32,17 +34,39 @@ AVX512_INLINE __m512i load_products(const uint8_t *at)
     return _mm512_zextsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)at));
 }
 
-/* 32 numbers of 16 bytes of codes; half: for each byte of them, what is added to a code's place in the table. */
-VBMI_INLINE __m512i fp4_numbers_of_table(const uint8_t *codes, __m512i places, __m512i table, __m512i half)
+/* A line of four slices, so that every eight bytes hold the codes of four numbers of each: two bytes a slice. */
+VBMI_INLINE __m512i fours_of_slices(__m512i line)
 {
-    const __m512i spread = _mm512_shuffle_epi8(broadcast_sixteen(codes), places),
-                  words = _mm512_srlv_epi16(spread, _mm512_set1_epi32(4 << 16));
-    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(words, _mm512_set1_epi8(15), half, 0xea), table);
+    const __m512i in_slice = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 16, 17, 32, 33, 48, 49, 2, 3, 18, 19, 34, 35,
+                                                                  50, 51)),
+                  quarter = _mm512_setr_epi32(0, 0, 0, 0, 0x04040404, 0x04040404, 0x04040404, 0x04040404, 0x08080808,
+                                              0x08080808, 0x08080808, 0x08080808, 0x0c0c0c0c, 0x0c0c0c0c, 0x0c0c0c0c,
+                                              0x0c0c0c0c);
+    return _mm512_permutexvar_epi8(_mm512_add_epi8(in_slice, quarter), line);
 }
 
-/* 16 bytes of codes: a block of 32, or two of 16. */
-VBMI_INLINE __m512i fp4_numbers_by_bytes(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows,
-                                         __m512i places, int row, int64_t slice, const uint8_t *codes)
+/* Where the codes of slice i begin in such eight bytes: a bit for each byte of its numbers. */
+VBMI_INLINE __m512i places_in_fours(int i)
+{
+    return _mm512_set1_epi64(0x0c0c080804040000 + i * 0x1010101010101010);
+}
+
+/* 16 bytes of codes, each number's code at the lower end of both of its bytes. */
+VBMI_INLINE __m512i spread_codes(const uint8_t *codes)
+{
+    return _mm512_srlv_epi16(spread_nibbles(codes), _mm512_set1_epi32(4 << 16));
+}
+
+/* Such codes of a block that has a table. */
+VBMI_INLINE __m512i fp4_numbers_of_table(__m512i codes, __m512i table)
+{
+    const __m512i half = _mm512_set1_epi16(0x1000);
+    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(codes, _mm512_set1_epi8(15), half, 0xea), table);
+}
+
+/* Such codes of a slice, a block of 32 or two of 16. */
+VBMI_INLINE __m512i fp4_numbers_by_bytes(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int row,
+                                         int64_t slice, __m512i codes)
 {
     const uint8_t *const products = rows->product_bytes;
     __m512i table, half = _mm512_set1_epi16(0x1000);
@@ -56,7 +80,7 @@ VBMI_INLINE __m512i fp4_numbers_by_bytes(enum bsmi_bf16_kind kind, const struct 
                                  0x10001000, 0x30203020, 0x30203020, 0x30203020, 0x30203020, 0x30203020, 0x30203020,
                                  0x30203020, 0x30203020);
     }
-    return fp4_numbers_of_table(codes, places, table, half);
+    return _mm512_permutexvar_epi8(_mm512_ternarylogic_epi32(codes, _mm512_set1_epi8(15), half, 0xea), table);
 }
 
 /* Least and largest magnitude, as codes, of normal numbers of an 8-bit float. */
@@ -75,10 +99,12 @@ AVX512_INLINE __m512i fp8_normal_numbers(enum bsmi_bf16_kind kind, const struct 
     return _mm512_sub_epi32(lifted, _mm512_set1_epi32((int)rows->scales[slice][row]));
 }
 
-/* `count` slices from `slice` on, as bsmi_bf16_read_lines; of elements of at most 8 bits. */
-VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
-                                      int count, struct bsmi_bf16_lines *lines)
+/* `count` slices from `slice` on, as bsmi_bf16_read_lines; of elements of at most 8 bits.  direct: lines are decoded
+ * where they lie, and looked at alone. */
+VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows,
+                                      int64_t slice, int count, struct bsmi_bf16_lines *lines)
 {
+    if (direct && !bf16_kind_has_specials(kind)) return;
     const int bytes = bf16_slice_bytes(kind);
     const __mmask64 there = ~(__mmask64)0 >> (64 - count * bytes);
     const __m512i least = _mm512_set1_epi8((char)least_normal(kind));
@@ -86,7 +112,7 @@ VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, const struct bsm
 #pragma GCC unroll 16
     for (int r = 0; r < BSMI_TILE_ROWS; r++) {
         const __m512i line = _mm512_maskz_loadu_epi8(there, rows->codes[r] + slice * bytes);
-        _mm512_store_si512(lines->bytes[r], line);
+        if (!direct) _mm512_store_si512(lines->bytes[r], bf16_kind_is_fp4(kind) ? fours_of_slices(line) : line);
         if (!bf16_kind_has_specials(kind)) continue;
         const __m512i magnitude = _mm512_and_si512(line, _mm512_set1_epi8(0x7f));
         most = _mm512_max_epu8(most, _mm512_sub_epi8(magnitude, least));     /* what is less than the least wraps */
@@ -96,26 +122,38 @@ VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, const struct bsm
                                                                             - least_normal(kind)))) == 0;
 }
 
-/* 16 rows of a slice, the i-th of its lines, into a row tile. */
-VBMI_INLINE void bsmi_bf16_decode_lines(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, int64_t slice,
-                                        const struct bsmi_bf16_lines *lines, int i, uint16_t *tile)
+VBMI_INLINE const uint8_t *codes_of(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows, int row,
+                                    int64_t slice, const struct bsmi_bf16_lines *lines, int i)
 {
-    const int at = i * bf16_slice_bytes(kind);
-    const __m512i table = _mm512_load_si512(rows->table);
-    __m512i largest = _mm512_setzero_si512(), places = places_of_nibbles();
-    __asm__("" : "+v"(places));           /* in a register: loads are what decoding has most of */
+    const int bytes = bf16_slice_bytes(kind);
+    return direct ? rows->codes[row] + slice * bytes : lines->bytes[row] + i * bytes;
+}
+
+/* 16 rows of a slice, the i-th of its lines, into a row tile. */
+VBMI_INLINE void bsmi_bf16_decode_lines(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows,
+                                        int64_t slice, const struct bsmi_bf16_lines *lines, int i, uint16_t *tile)
+{
+    const __m512i table = _mm512_load_si512(rows->table), places = places_in_fours(i);
+    __m512i largest = _mm512_setzero_si512();
     if (bf16_kind_has_specials(kind) && lines->normal) {
 #pragma GCC unroll 16
         for (int r = 0; r < BSMI_TILE_ROWS; r++)
-            _mm512_store_si512(tile + r * BSMI_SLICE, fp8_normal_numbers(kind, rows, r, slice, lines->bytes[r] + at));
+            _mm512_store_si512(tile + r * BSMI_SLICE,
+                               fp8_normal_numbers(kind, rows, r, slice,
+                                                  codes_of(kind, direct, rows, r, slice, lines, i)));
         return;
     }
 #pragma GCC unroll 16
-    for (int r = 0; r < BSMI_TILE_ROWS; r++)
-        _mm512_store_si512(tile + r * BSMI_SLICE,
-                           bf16_kind_is_fp4(kind)
-                               ? fp4_numbers_by_bytes(kind, rows, places, r, slice, lines->bytes[r] + at)
-                               : bf16_decode_row(kind, rows, r, slice, lines->bytes[r] + at, table, &largest));
+    for (int r = 0; r < BSMI_TILE_ROWS; r++) {
+        const uint8_t *const codes = codes_of(kind, direct, rows, r, slice, lines, i);
+        __m512i numbers;
+        if (!bf16_kind_is_fp4(kind)) numbers = bf16_decode_row(kind, rows, r, slice, codes, table, &largest);
+        else if (direct) numbers = fp4_numbers_by_bytes(kind, rows, r, slice, spread_codes(codes));
+        else
+            numbers = fp4_numbers_by_bytes(kind, rows, r, slice,
+                                           _mm512_multishift_epi64_epi8(places, _mm512_load_si512(lines->bytes[r])));
+        _mm512_store_si512(tile + r * BSMI_SLICE, numbers);
+    }
     if (rows->nan_scales || (bf16_kind_has_specials(kind) && fp8_has_specials(kind, largest)))
         bsmi_bf16_mend(rows, slice, false, tile);
 }

@@ -26,7 +26,7 @@
 
 enum {
     SIXTEEN = BSMI_TILE_ROWS, STRIP = 32, SIXTEENS = STRIP / SIXTEEN, SLICES = BSMI_GROUP_SLICES, CHUNK = BSMI_ROW_CHUNK,
-    LINE = BSMI_GROUP / 2, RING = 2, NAN_SCALE = 255, FIELD_BITS = 23,
+    LINE = BSMI_GROUP / 2, HALF = SIXTEEN / 2, NAN_SCALE = 255, FIELD_BITS = 23,
 };
 
 #ifndef ASK
@@ -35,10 +35,10 @@ enum {
 
 /* Scratch of a tile. */
 struct one_row {
-    _Alignas(64) unsigned char ring[RING][2][BSMI_TILE_BYTES];               /* low nibbles, high nibbles */
-    _Alignas(64) unsigned char sums[2 * RING][SIXTEEN][BSMI_TILE_ROW_BYTES]; /* [row][digit][slice] */
-    _Alignas(64) uint16_t hard[RING][SLICES][BSMI_TILE_NUMBERS];             /* tiles of bf16 */
-    _Alignas(64) float hard_sums[2 * RING][SLICES][SIXTEEN];
+    _Alignas(64) unsigned char ring[SIXTEENS][2][BSMI_TILE_BYTES];               /* low nibbles, high nibbles */
+    _Alignas(64) unsigned char sums[2 * SIXTEENS][SIXTEEN][BSMI_TILE_ROW_BYTES]; /* [row][digit][slice] */
+    _Alignas(64) uint16_t hard[SIXTEENS][SLICES][BSMI_TILE_NUMBERS];             /* tiles of bf16 */
+    _Alignas(64) float hard_sums[2 * SIXTEENS][SLICES][SIXTEEN];
     _Alignas(64) uint8_t last_lines[STRIP][LINE];
     const uint8_t *last_rows[STRIP];
     struct bsmi_nibble_rows codes;
@@ -68,15 +68,16 @@ UNIT_INLINE __m512i magnitudes_of_nibbles(void)
     return _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12));
 }
 
-/* Row 4 i + j of a tile is row 4 j + i of B, so that sums come out in order. */
-UNIT_INLINE void decode(const uint8_t *const *rows, int64_t byte, struct bsmi_upcoming *next,
+/* Half of a sixteen.  Row 4 i + j of a tile is row 4 j + i of B, so that sums come out in order. */
+UNIT_INLINE void decode(const uint8_t *const *rows, int64_t byte, int first, struct bsmi_upcoming *next,
                         unsigned char (*tiles)[BSMI_TILE_BYTES])
 {
     const __m512i table = magnitudes_of_nibbles();
-    const uintptr_t upcoming = bsmi_take_upcoming(next, SIXTEEN * LINE);
+    const uintptr_t upcoming = bsmi_take_upcoming(next, HALF * LINE);
 #pragma GCC unroll 16
-    for (int r = 0; r < SIXTEEN; r++) {
-        ASK(r);
+    for (int i = 0; i < HALF; i++) {
+        const int r = first + i;
+        ASK(i);
         const __m512i codes = _mm512_loadu_si512(rows[r % 4 * 4 + r / 4] + byte);
         _mm512_store_si512(tiles[0] + r * BSMI_TILE_ROW_BYTES, _mm512_permutexvar_epi8(codes, table));
         _mm512_store_si512(tiles[1] + r * BSMI_TILE_ROW_BYTES,
@@ -87,58 +88,79 @@ UNIT_INLINE void decode(const uint8_t *const *rows, int64_t byte, struct bsmi_up
 /* Slice s of the lines, as bf16 without scales. */
 UNIT_INLINE void decode_hard(const uint8_t *const *rows, int64_t byte, const __m512i table, uint16_t *tile)
 {
-    const __m512i places = places_of_nibbles();
 #pragma GCC unroll 4
     for (int r = 0; r < SIXTEEN; r++)
-        _mm512_store_si512(tile + r * BSMI_SLICE,
-                           fp4_numbers_of_table(rows[r] + byte, places, table, _mm512_set1_epi16(0x1000)));
+        _mm512_store_si512(tile + r * BSMI_SLICE, fp4_numbers_of_table(spread_codes(rows[r] + byte), table));
 }
 
-UNIT_INLINE void decode_step(const struct chunk *c, int64_t group, int which, const uint8_t *product_bytes)
+struct lines { const uint8_t *const *rows; int64_t byte; };
+
+UNIT_INLINE struct lines lines_of(const struct chunk *c, int64_t group, int which)
 {
-    struct one_row *const m = c->memory;
     const bool whole = group < c->whole_groups;
-    const int slot = which % RING;
-    const uint8_t *const *rows = (whole ? m->codes.rows : m->last_rows) + which * SIXTEEN;
-    const int64_t byte = whole ? group * LINE : 0;
-    decode(rows, byte, c->next, m->ring[slot]);
-    for (int s = 0; c->hard[group] != 0 && s < SLICES; s++)
-        if (c->hard[group] >> s & 1)
-            decode_hard(rows, byte + s * (LINE / SLICES),
-                        load_products(product_bytes + BSMI_FP4_LIFT * BSMI_FP4_STRIDE), m->hard[slot][s]);
+    return (struct lines){ (whole ? c->memory->codes.rows : c->memory->last_rows) + which * SIXTEEN,
+                           whole ? group * LINE : 0 };
 }
 
-/* A's tiles are loaded for the first sixteen, and stay for the second. */
-UNIT_INLINE void multiply_step(const struct chunk *c, int64_t group, int which)
+/* The other steps are in work between its halves. */
+UNIT_INLINE void decode_step(const struct chunk *c, int64_t group, int which, int first)
 {
-    struct one_row *const m = c->memory;
-    const int slot = which % RING, of_sums = (int)(group % RING) * SIXTEENS + which;
-    const unsigned char *const low = m->ring[slot][0], *const high = m->ring[slot][1];
+    const struct lines lines = lines_of(c, group, which);
+    decode(lines.rows, lines.byte, first, c->next, c->memory->ring[which]);
+}
+
+UNIT_INLINE bool is_hard(const struct chunk *c, int64_t group, int s) { return c->hard[group] >> s & 1; }
+
+UNIT_INLINE void decode_hard_step(const struct chunk *c, int64_t group, int which, __m512i table)
+{
+    const struct lines lines = lines_of(c, group, which);
+    for (int s = 0; c->hard[group] != 0 && s < SLICES; s++)
+        if (is_hard(c, group, s))
+            decode_hard(lines.rows, lines.byte + s * (LINE / SLICES), table, c->memory->hard[which][s]);
+}
+
+/* The even columns of K.  A's tiles are loaded for the first sixteen, and stay for the second. */
+UNIT_INLINE void multiply_even(const struct chunk *c, int64_t group, int which)
+{
     if (which == 0) {
         BSMI_TILE_LOAD(2, c->a[2 * group], BSMI_DIGITS_ROW_BYTES);
         BSMI_TILE_LOAD(3, c->a[2 * group + 1], BSMI_DIGITS_ROW_BYTES);
         BSMI_TILE_ZERO(0);
-        BSMI_TILE_LOAD(4, low, BSMI_TILE_ROW_BYTES);
+        BSMI_TILE_LOAD(4, c->memory->ring[0][0], BSMI_TILE_ROW_BYTES);
         BSMI_TILE_DOT_INT8(0, 4, 2);
-        BSMI_TILE_LOAD(5, high, BSMI_TILE_ROW_BYTES);
-        BSMI_TILE_DOT_INT8(0, 5, 3);
-        BSMI_TILE_STORE(0, m->sums[of_sums], BSMI_TILE_ROW_BYTES);
     } else {
         BSMI_TILE_ZERO(1);
-        BSMI_TILE_LOAD(4, low, BSMI_TILE_ROW_BYTES);
+        BSMI_TILE_LOAD(4, c->memory->ring[1][0], BSMI_TILE_ROW_BYTES);
         BSMI_TILE_DOT_INT8(1, 4, 2);
-        BSMI_TILE_LOAD(5, high, BSMI_TILE_ROW_BYTES);
-        BSMI_TILE_DOT_INT8(1, 5, 3);
-        BSMI_TILE_STORE(1, m->sums[of_sums], BSMI_TILE_ROW_BYTES);
     }
+}
+
+UNIT_INLINE void multiply_odd(const struct chunk *c, int which)
+{
+    BSMI_TILE_LOAD(5, c->memory->ring[which][1], BSMI_TILE_ROW_BYTES);
+    if (which == 0) BSMI_TILE_DOT_INT8(0, 5, 3);
+    else BSMI_TILE_DOT_INT8(1, 5, 3);
+}
+
+static inline int slot_of_sums(int64_t group, int which) { return (int)(group % 2) * SIXTEENS + which; }
+
+UNIT_INLINE void multiply_hard(const struct chunk *c, int64_t group, int which)
+{
     for (int s = 0; c->hard[group] != 0 && s < SLICES; s++)
-        if (c->hard[group] >> s & 1) {
+        if (is_hard(c, group, s)) {
             BSMI_TILE_ZERO(6);
-            BSMI_TILE_LOAD(4, m->hard[slot][s], BSMI_TILE_ROW_BYTES);
+            BSMI_TILE_LOAD(4, c->memory->hard[which][s], BSMI_TILE_ROW_BYTES);
             BSMI_TILE_LOAD(7, c->numbers[group * SLICES + s], 4);
             BSMI_TILE_DOT_BF16(6, 4, 7);
-            BSMI_TILE_STORE(6, m->hard_sums[of_sums][s], 4);
+            BSMI_TILE_STORE(6, c->memory->hard_sums[slot_of_sums(group, which)][s], 4);
         }
+}
+
+UNIT_INLINE void store_step(const struct chunk *c, int64_t group, int which)
+{
+    unsigned char *const sums = c->memory->sums[slot_of_sums(group, which)][0];
+    if (which == 0) BSMI_TILE_STORE(0, sums, BSMI_TILE_ROW_BYTES);
+    else BSMI_TILE_STORE(1, sums, BSMI_TILE_ROW_BYTES);
 }
 
 /* Digit `digit` of four columns of B, four slices each. */
@@ -160,19 +182,19 @@ UNIT_INLINE __m512 scales_of(__m512i fours, int s)
 UNIT_INLINE void add_step(const struct chunk *c, int64_t group, int which, __m512i fours, __m512 *total)
 {
     const struct one_row *const m = c->memory;
-    const int of_sums = (int)(group % RING) * SIXTEENS + which;
+    const int slot = slot_of_sums(group, which);
     __m512i sums[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512i upper = _mm512_add_epi32(_mm512_slli_epi32(load_digit(m->sums[of_sums] + 4 * i, 2), 8),
-                                               load_digit(m->sums[of_sums] + 4 * i, 1));
-        sums[i] = _mm512_add_epi32(_mm512_slli_epi32(upper, 8), load_digit(m->sums[of_sums] + 4 * i, 0));
+        const __m512i upper = _mm512_add_epi32(_mm512_slli_epi32(load_digit(m->sums[slot] + 4 * i, 2), 8),
+                                               load_digit(m->sums[slot] + 4 * i, 1));
+        sums[i] = _mm512_add_epi32(_mm512_slli_epi32(upper, 8), load_digit(m->sums[slot] + 4 * i, 0));
     }
     transpose_sixteens(sums);
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
         __m512 sum = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[s]), _mm512_set1_ps(c->half_units[group * SLICES + s]));
-        if (c->hard[group] >> s & 1) sum = _mm512_load_ps(m->hard_sums[of_sums][s]);
+        if (is_hard(c, group, s)) sum = _mm512_load_ps(m->hard_sums[slot][s]);
         *total = _mm512_fmadd_ps(sum, scales_of(fours, s), *total);
     }
 }
@@ -199,19 +221,26 @@ UNIT static void add_chunk(const struct chunk *chunk, __m512 totals[SIXTEENS], s
                            struct seen *seen_before)
 {
     const struct chunk *const c = chunk;
-    const uint8_t *const product_bytes = bsmi_bf16_tables()->fp4_bytes[0];
+    const __m512i table = load_products(bsmi_bf16_tables()->fp4_bytes[BSMI_FP4_LIFT]);
     __m512i fours[SIXTEENS][4];
     __m512 sums[SIXTEENS] = { totals[0], totals[1] };
     struct seen seen = *seen_before;
-    for (int64_t g = 0; g < c->groups + 1; g++) {
+    for (int64_t g = 0; g < c->groups + 2; g++) {
 #pragma GCC unroll 2
-        for (int w = 0; w < SIXTEENS; w++) {                  /* one step behind, and two */
-            if (g < c->groups) decode_step(c, g, w, product_bytes);
-            if (w == 0 && g > 0) multiply_step(c, g - 1, 1);
-            if (w == 1 && g < c->groups) multiply_step(c, g, 0);
-            if (g == 0) continue;
-            if ((g - 1) % 4 == 0) load_scales(c, g - 1, w, bounds.least, bounds.least, &seen, fours[w]);
-            add_step(c, g - 1, w, fours[w][(g - 1) % 4], &sums[w]);
+        for (int w = 0; w < SIXTEENS; w++) {          /* products are one step behind, stores two, additions three */
+            const int other = 1 - w;
+            const int64_t multiplied = g - other, added = multiplied - 1;
+            const bool decodes = g < c->groups, multiplies = multiplied >= 0 && multiplied < c->groups;
+            if (multiplies) multiply_even(c, multiplied, other);
+            if (decodes) decode_step(c, g, w, 0);
+            if (g > 0 && g <= c->groups) store_step(c, g - 1, w);
+            if (multiplies) multiply_odd(c, other);
+            if (decodes) decode_step(c, g, w, HALF);
+            if (multiplies) multiply_hard(c, multiplied, other);
+            if (decodes) decode_hard_step(c, g, w, table);
+            if (added < 0 || added >= c->groups) continue;
+            if (added % 4 == 0) load_scales(c, added, other, bounds.least, bounds.least, &seen, fours[other]);
+            add_step(c, added, other, fours[other][added % 4], &sums[other]);
         }
     }
     totals[0] = sums[0], totals[1] = sums[1];

@@ -83,9 +83,8 @@ AVX512_INLINE __mmask16 make_slice(__m512i numbers, int64_t slice, struct bsmi_d
     const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
     const bool exact = (_mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[0]), e, _CMP_EQ_OQ)
                         & _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[1]), o, _CMP_EQ_OQ)) == 0xffff;
-    const __mmask16 taken = exact ? 0xffff : 0;
-    store_digits(digits_of(_mm512_maskz_mov_epi32(taken, integers[0])), s, d->tiles[g][0]);
-    store_digits(digits_of(_mm512_maskz_mov_epi32(taken, integers[1])), s, d->tiles[g][1]);
+    store_digits(digits_of(integers[0]), s, d->tiles[g][0]);
+    store_digits(digits_of(integers[1]), s, d->tiles[g][1]);
     _mm512_store_si512(d->numbers[slice], numbers);
     d->half_units[slice] = of_field(field - 1);
     d->hard[g] = (uint8_t)((s == 0 ? 0 : d->hard[g]) | (exact ? 0 : 1) << s);

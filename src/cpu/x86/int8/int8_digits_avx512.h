@@ -3,7 +3,7 @@
  * A slice is 32 columns of K, the block of the other operand.  Its numbers are integers, of up to 22 bits, times the
  * slice's unit, wherever that is exact while 12 times the sum of the magnitudes of its even columns is at most 2^24,
  * and that of its odd ones: 12 is the largest e2m1 number, in halves.  Then no sum of some of those products has more
- * than 24 bits, and sums by tdpbf16ps are exact.  Other slices are `hard`: their digits are zeros.
+ * than 24 bits, and sums by tdpbf16ps are exact.  Other slices are `hard`: their digits are anything.
  *
  * A group is four slices, two tiles of 48 bytes by 16 rows, the form of the second operand of tdpbssd: one multiplies
  * the even columns of K of all four slices, the next one the odd ones.  Column 4 d + s of them has digit d of slice s,
