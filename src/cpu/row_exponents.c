@@ -39,8 +39,8 @@ bool bsmi_block_is_zero(const struct bsmi_matrix *m, int64_t batch, int64_t row,
 }
 
 /* A scale of a block that is not all zeros, outside the bounds: such rows are seldom. */
-static bool leaves_bounds(const struct bsmi_matrix *m, struct bsmi_scale_bounds bounds, int64_t batch, int64_t row, int64_t s,
-                          int64_t k)
+static bool leaves_bounds(const struct bsmi_matrix *m, struct bsmi_scale_bounds bounds, int64_t batch, int64_t row,
+                          int64_t s, int64_t k)
 {
     uint8_t code;
     bsmi_row_scales(m, batch, row, s, 1, &code);

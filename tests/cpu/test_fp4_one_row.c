@@ -78,7 +78,7 @@ static void every_shape(struct test *t)
     }
 }
 
-/* A of every format: those with scales have them near 1; in all of them codes that have no integers are among others. */
+/* A of every format: those with scales have them near 1, and among the numbers of all are some without integers. */
 static void every_format_of_a(struct test *t)
 {
     if (skipped(t)) return;

@@ -7,7 +7,7 @@
 #include "cpu/tile.h"
 #include "matrix/rows.h"
 
-enum { BSMI_MOST_UPCOMING = 32 };
+enum { BSMI_MOST_UPCOMING = 32, ASK_SCALES = 1 };
 
 struct bsmi_upcoming {
     const unsigned char *rows[BSMI_MOST_UPCOMING];
@@ -16,8 +16,8 @@ struct bsmi_upcoming {
 };
 
 /* Rows of B of columns [column, column + width) of the tile, as far as there are such. */
-static inline struct bsmi_upcoming bsmi_find_upcoming(const struct bsmi_tile *t, int64_t column, int64_t width, int64_t k,
-                                                      int64_t length)
+static inline struct bsmi_upcoming bsmi_find_upcoming(const struct bsmi_tile *t, int64_t column, int64_t width,
+                                                      int64_t k, int64_t length)
 {
     const struct bsmi_matrix *m = t->b.matrix;
     struct bsmi_upcoming next;
@@ -44,6 +44,18 @@ __attribute__((always_inline)) static inline void bsmi_ask_for_upcoming(struct b
     if (at == 0) return;
 #pragma GCC unroll 32
     for (int i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)(at + (uintptr_t)i), 0, 2);
+}
+
+/* Asks for the scales of such rows, where they lie row by row. */
+static inline void bsmi_ask_for_scales(const struct bsmi_tile *t, int64_t column, int64_t width, int64_t k,
+                                       int64_t length)
+{
+    const struct bsmi_matrix *m = t->b.matrix;
+    const int64_t count = BSMI_MIN(width, t->columns - column);
+    if (!ASK_SCALES || m->block == 0 || m->map.layout.kind != BSM_LAYOUT_LINEAR || t->split != 0 || count <= 0) return;
+    const uint8_t *row = bsmi_scale_pointer(m, t->b_batch, t->column + column, k / m->block);
+    for (int64_t r = 0; r < count; r++, row += m->map.layout.pitch)
+        for (int64_t i = 0; i < length / m->block; i += 64) __builtin_prefetch(row + i, 0, 2);
 }
 
 #endif

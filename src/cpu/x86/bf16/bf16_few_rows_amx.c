@@ -329,6 +329,7 @@ static void add_strip(const struct job *job, int64_t column, int64_t k, int64_t 
                                         bsmi_exponents_from(job->exponents.b, column) };
         for (int i = 0; i < job->b_sixteens; i++)     /* the last strip may have one: it is taken twice */
             bsmi_bf16_rows_make(&part, count > i * SIXTEEN ? i * SIXTEEN : 0, false, &job->memory->b[i]);
+        bsmi_ask_for_scales(t, column + width, width, part.k, part.length);
         add_chunk(job, &(struct chunk){
                            .memory = job->memory, .a = job->memory->a + c / SLICE * job->slice_bytes,
                            .a_slice_bytes = job->slice_bytes, .slices = bsmi_ceil_div(part.length, SLICE),

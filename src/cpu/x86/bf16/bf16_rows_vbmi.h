@@ -3,9 +3,9 @@
  *
  * Codes of 4 bits are looked up with their scale: 16 codes have 32 bytes, the lower halves of their numbers and then
  * the upper ones, and vpermb finds both halves of 32 numbers at once.  A line is put in order first, so that
- * vpmultishiftqb moves all codes of a slice to where they are looked up.  That is three vector operations and a quarter,
- * two and a quarter of which only one port of Intel's cores has; vpermw is two operations there, and words and scales
- * take one more.
+ * vpmultishiftqb moves all codes of a slice to where they are looked up.  That is three vector operations and a
+ * quarter, two and a quarter of which only one port of Intel's cores has; vpermw is two operations there, and words and
+ * scales take one more.
  *
  * 8-bit floats are moved to where bf16 has them.  Zeros, subnormal numbers, NaN and infinities want more than that;
  * lines that have one, which is seldom, are decoded as elsewhere. */

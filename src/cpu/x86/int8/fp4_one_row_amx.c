@@ -25,8 +25,8 @@
 #define UNIT_INLINE UNIT __attribute__((always_inline)) static inline
 
 enum {
-    SIXTEEN = BSMI_TILE_ROWS, STRIP = 32, SIXTEENS = STRIP / SIXTEEN, SLICES = BSMI_GROUP_SLICES, CHUNK = BSMI_ROW_CHUNK,
-    LINE = BSMI_GROUP / 2, HALF = SIXTEEN / 2, NAN_SCALE = 255, FIELD_BITS = 23,
+    SIXTEEN = BSMI_TILE_ROWS, STRIP = 32, SIXTEENS = STRIP / SIXTEEN, SLICES = BSMI_GROUP_SLICES,
+    CHUNK = BSMI_ROW_CHUNK, LINE = BSMI_GROUP / 2, HALF = SIXTEEN / 2, NAN_SCALE = 255, FIELD_BITS = 23,
 };
 
 #ifndef ASK
@@ -61,7 +61,7 @@ struct chunk {
  * code. */
 struct seen { __m512i above, most; };
 
-/* Steps: each is of a sixteen of B's rows in a group ------------------------------------------------------------------ */
+/* Steps: each is of a sixteen of B's rows in a group --------------------------------------------------------------- */
 
 UNIT_INLINE __m512i magnitudes_of_nibbles(void)
 {
@@ -163,19 +163,26 @@ UNIT_INLINE void store_step(const struct chunk *c, int64_t group, int which)
     else BSMI_TILE_STORE(1, sums, BSMI_TILE_ROW_BYTES);
 }
 
+UNIT_INLINE __m128i load_quarter(const unsigned char *at)
+{
+    return _mm_load_si128((const __m128i *)(const void *)at);
+}
+
 /* Digit `digit` of four columns of B, four slices each. */
 UNIT_INLINE __m512i load_digit(const unsigned char (*sums)[BSMI_TILE_ROW_BYTES], int digit)
 {
-    const __m512i first = _mm512_zextsi128_si512(_mm_load_si128((const __m128i *)(const void *)(sums[0] + 16 * digit))),
-                  two = _mm512_mask_broadcast_i32x4(first, 0x00f0, _mm_load_si128((const __m128i *)(const void *)(sums[1] + 16 * digit))),
-                  three = _mm512_mask_broadcast_i32x4(two, 0x0f00, _mm_load_si128((const __m128i *)(const void *)(sums[2] + 16 * digit)));
-    return _mm512_mask_broadcast_i32x4(three, 0xf000, _mm_load_si128((const __m128i *)(const void *)(sums[3] + 16 * digit)));
+    const int at = 16 * digit;
+    const __m512i first = _mm512_zextsi128_si512(load_quarter(sums[0] + at)),
+                  two = _mm512_mask_broadcast_i32x4(first, 0x00f0, load_quarter(sums[1] + at)),
+                  three = _mm512_mask_broadcast_i32x4(two, 0x0f00, load_quarter(sums[2] + at));
+    return _mm512_mask_broadcast_i32x4(three, 0xf000, load_quarter(sums[3] + at));
 }
 
-/* 2^(code - 127) of byte s of each word, also where it is 0 for 2^-127: of blocks of zeros. */
+/* 2^(code - 127) of byte s of each word; 0 for 2^-127, which blocks of zeros have. */
 UNIT_INLINE __m512 scales_of(__m512i fours, int s)
 {
-    const __m512i moved = s == 3 ? _mm512_srli_epi32(fours, 1) : _mm512_slli_epi32(fours, (unsigned)(FIELD_BITS - 8 * s));
+    const __m512i moved =
+        s == 3 ? _mm512_srli_epi32(fours, 1) : _mm512_slli_epi32(fours, (unsigned)(FIELD_BITS - 8 * s));
     return _mm512_castsi512_ps(_mm512_and_si512(moved, _mm512_set1_epi32(0x7f800000)));
 }
 
@@ -299,6 +306,7 @@ UNIT static bool add_strip(struct job *job, int64_t column, int64_t k, int64_t l
         if (chunk.groups > whole)
             copy_last_lines(m, whole * LINE,
                             bsmi_round_up(part.length - whole * BSMI_GROUP, BSMI_NIBBLE_GROUP) / 2);
+        bsmi_ask_for_scales(t, column + STRIP, STRIP, part.k, part.length);
         add_chunk(&chunk, totals, job->bounds, &seen);
     }
     _mm512_storeu_ps(sums, totals[0]);

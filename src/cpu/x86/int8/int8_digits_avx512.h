@@ -28,8 +28,8 @@ struct bsmi_digits {
     struct bsmi_bf16_rows rows;           /* while they are made */
 };
 
-/* Columns [k, k + length) of the tile's only row, at most BSMI_DIGITS_LENGTH, from a multiple of BSMI_GROUP on; the last
- * group is filled up with zeros.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60]. */
+/* Columns [k, k + length) of the tile's only row, at most BSMI_DIGITS_LENGTH, from a multiple of BSMI_GROUP on; the
+ * last group is filled up with zeros.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60]. */
 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *digits);
 
 #endif
