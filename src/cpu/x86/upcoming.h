@@ -7,7 +7,7 @@
 #include "cpu/tile.h"
 #include "matrix/rows.h"
 
-enum { BSMI_MOST_UPCOMING = 32, ASK_SCALES = 1 };
+enum { BSMI_MOST_UPCOMING = 32 };
 
 struct bsmi_upcoming {
     const unsigned char *rows[BSMI_MOST_UPCOMING];
@@ -52,7 +52,7 @@ static inline void bsmi_ask_for_scales(const struct bsmi_tile *t, int64_t column
 {
     const struct bsmi_matrix *m = t->b.matrix;
     const int64_t count = BSMI_MIN(width, t->columns - column);
-    if (!ASK_SCALES || m->block == 0 || m->map.layout.kind != BSM_LAYOUT_LINEAR || t->split != 0 || count <= 0) return;
+    if (m->block == 0 || m->map.layout.kind != BSM_LAYOUT_LINEAR || t->split != 0 || count <= 0) return;
     const uint8_t *row = bsmi_scale_pointer(m, t->b_batch, t->column + column, k / m->block);
     for (int64_t r = 0; r < count; r++, row += m->map.layout.pitch)
         for (int64_t i = 0; i < length / m->block; i += 64) __builtin_prefetch(row + i, 0, 2);

@@ -30,7 +30,7 @@
 
 enum {
     SIXTEEN = BSMI_TILE_ROWS, MOST_B = 2, MOST_A = 4, MOST_TERMS = 2, SLICE = BSMI_SLICE, CHUNK = BSMI_ROW_CHUNK,
-    RING = 4, BEHIND = 3, A_BYTES = 1 << 20, NARROW = 1, NARROW_ASKS = 1,
+    RING = 4, BEHIND = 3, A_BYTES = 1 << 20,
 };
 
 /* Scratch of a tile. */
@@ -57,7 +57,11 @@ struct job {
 /* What is constant in a loop over slices. */
 struct shape { enum bsmi_bf16_kind kind; int a_sixteens, b_sixteens, a_terms, b_terms; };
 
-UNIT_INLINE bool is_narrow(const struct shape *is) { return is->a_sixteens == 1 && is->b_sixteens == 1; }
+/* A single row by codes of more than 4 bits: they are decoded where they lie, and not asked for. */
+UNIT_INLINE bool is_direct(const struct shape *is)
+{
+    return is->a_sixteens == 1 && is->b_sixteens == 1 && !bf16_kind_is_fp4(is->kind);
+}
 
 /* A sixteen of B's rows times one or two of A's, of one term each.  Sums: tile 2 which + a of two sixteens of B.  Tiles
  * of A lie where the first sixteen loaded them, unless other terms came in between. */
@@ -128,8 +132,8 @@ UNIT_INLINE void decode(const struct shape *is, const struct chunk *c, int64_t s
         return;
     }
     if (slice % at_once == 0)
-        bsmi_bf16_copy_lines(is->kind, is_narrow(is), rows, slice, (int)BSMI_MIN(at_once, c->slices - slice), lines);
-    bsmi_bf16_decode_lines(is->kind, is_narrow(is), rows, slice, lines, (int)(slice % at_once), first);
+        bsmi_bf16_copy_lines(is->kind, is_direct(is), rows, slice, (int)BSMI_MIN(at_once, c->slices - slice), lines);
+    bsmi_bf16_decode_lines(is->kind, is_direct(is), rows, slice, lines, (int)(slice % at_once), first);
 }
 
 /* Terms of A are the outer ones, as in bf16_tiles_amx.c. */
@@ -149,7 +153,7 @@ UNIT_INLINE void multiply(const struct shape *is, const struct chunk *c, int64_t
 UNIT_INLINE void add_slices(const struct shape *is, const struct chunk *c)
 {
     for (int64_t s = 0; s < c->slices + BEHIND; s++) {
-        if (!is_narrow(is) || NARROW_ASKS)
+        if (!is_direct(is))
             bsmi_ask_for_upcoming(c->next, is->b_sixteens * SIXTEEN * bf16_slice_bytes(is->kind));
         decode(is, c, s, 0);
         if (is->b_sixteens == 1) {
@@ -285,7 +289,7 @@ static struct job make_job(const struct bsmi_tile *tile, struct few_rows *memory
 {
     const int sixteens = (int)BSMI_MAX(1, bsmi_ceil_div(tile->rows, SIXTEEN));
     struct job job = { .tile = tile, .memory = memory, .a_sixteens = sixteens, .a_columns = columns_of_a(tile->rows),
-                       .b_sixteens = sixteens > 2 || tile->rows <= NARROW ? 1 : MOST_B,
+                       .b_sixteens = sixteens > 2 || tile->rows == 1 ? 1 : MOST_B,
                        .a_terms = bsmi_bf16_terms(tile->a.matrix->element) };
     const int64_t wide = (int64_t)sixteens * job.a_terms * BSMI_TILE_BYTES;
     job.slice_bytes = wide * job.a_columns / SIXTEEN;

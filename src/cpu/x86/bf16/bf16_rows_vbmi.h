@@ -99,19 +99,18 @@ AVX512_INLINE __m512i fp8_normal_numbers(enum bsmi_bf16_kind kind, const struct 
     return _mm512_sub_epi32(lifted, _mm512_set1_epi32((int)rows->scales[slice][row]));
 }
 
-/* `count` slices from `slice` on, as bsmi_bf16_read_lines; of elements of at most 8 bits.  direct: lines are decoded
- * where they lie, and looked at alone. */
-VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows,
-                                      int64_t slice, int count, struct bsmi_bf16_lines *lines)
+/* whole: as many slices as lines hold, with 64 bytes of each row. */
+VBMI_INLINE void copy_lines(enum bsmi_bf16_kind kind, bool direct, bool whole, const struct bsmi_bf16_rows *rows,
+                            int64_t slice, int count, struct bsmi_bf16_lines *lines)
 {
-    if (direct && !bf16_kind_has_specials(kind)) return;
     const int bytes = bf16_slice_bytes(kind);
     const __mmask64 there = ~(__mmask64)0 >> (64 - count * bytes);
     const __m512i least = _mm512_set1_epi8((char)least_normal(kind));
     __m512i most = _mm512_setzero_si512();
 #pragma GCC unroll 16
     for (int r = 0; r < BSMI_TILE_ROWS; r++) {
-        const __m512i line = _mm512_maskz_loadu_epi8(there, rows->codes[r] + slice * bytes);
+        const uint8_t *const codes = rows->codes[r] + slice * bytes;
+        const __m512i line = whole ? _mm512_loadu_si512(codes) : _mm512_maskz_loadu_epi8(there, codes);
         if (!direct) _mm512_store_si512(lines->bytes[r], bf16_kind_is_fp4(kind) ? fours_of_slices(line) : line);
         if (!bf16_kind_has_specials(kind)) continue;
         const __m512i magnitude = _mm512_and_si512(line, _mm512_set1_epi8(0x7f));
@@ -120,6 +119,16 @@ VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, bool direct, con
     lines->normal = bf16_kind_has_specials(kind) && !rows->nan_scales
                     && _mm512_cmpgt_epu8_mask(most, _mm512_set1_epi8((char)(largest_normal(kind)
                                                                             - least_normal(kind)))) == 0;
+}
+
+/* `count` slices from `slice` on, as bsmi_bf16_read_lines; of elements of at most 8 bits.  direct: lines are decoded
+ * where they lie, and looked at alone. */
+VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows,
+                                      int64_t slice, int count, struct bsmi_bf16_lines *lines)
+{
+    if (direct && !bf16_kind_has_specials(kind)) return;
+    if (count * bf16_slice_bytes(kind) == 64) copy_lines(kind, direct, true, rows, slice, count, lines);
+    else copy_lines(kind, direct, false, rows, slice, count, lines);
 }
 
 VBMI_INLINE const uint8_t *codes_of(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows, int row,

@@ -29,10 +29,6 @@ enum {
     CHUNK = BSMI_ROW_CHUNK, LINE = BSMI_GROUP / 2, HALF = SIXTEEN / 2, NAN_SCALE = 255, FIELD_BITS = 23,
 };
 
-#ifndef ASK
-#define ASK(r) __builtin_prefetch((const void *)(upcoming + (uintptr_t)(r) * LINE), 0, 2)
-#endif
-
 /* Scratch of a tile. */
 struct one_row {
     _Alignas(64) unsigned char ring[SIXTEENS][2][BSMI_TILE_BYTES];               /* low nibbles, high nibbles */
@@ -77,7 +73,7 @@ UNIT_INLINE void decode(const uint8_t *const *rows, int64_t byte, int first, str
 #pragma GCC unroll 16
     for (int i = 0; i < HALF; i++) {
         const int r = first + i;
-        ASK(i);
+        __builtin_prefetch((const void *)(upcoming + (uintptr_t)i * LINE), 0, 2);
         const __m512i codes = _mm512_loadu_si512(rows[r % 4 * 4 + r / 4] + byte);
         _mm512_store_si512(tiles[0] + r * BSMI_TILE_ROW_BYTES, _mm512_permutexvar_epi8(codes, table));
         _mm512_store_si512(tiles[1] + r * BSMI_TILE_ROW_BYTES,
