@@ -69,7 +69,7 @@ UNIT_INLINE void decode(const uint8_t *const *rows, int64_t byte, int first, str
                         unsigned char (*tiles)[BSMI_TILE_BYTES])
 {
     const __m512i table = magnitudes_of_nibbles();
-    const uintptr_t upcoming = bsmi_take_upcoming(next, HALF * LINE);
+    const uintptr_t taken = bsmi_take_upcoming(next, HALF * LINE), upcoming = taken != 0 ? taken : (uintptr_t)rows[0];
 #pragma GCC unroll 16
     for (int i = 0; i < HALF; i++) {
         const int r = first + i;
