@@ -13,7 +13,9 @@
  * copied a cache line of each row at a time: rows often lie so that few of their lines fit the first-level cache
  * together.
  *
- * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees. */
+ * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees.  A single row of A
+ * has one sixteen of B's rows in work, which it does foresee where codes have more than 4 bits: there they are decoded
+ * where they lie. */
 #if defined(__x86_64__)
 #include "bf16_columns_avx512.h"
 #include "bf16_rows_vbmi.h"
