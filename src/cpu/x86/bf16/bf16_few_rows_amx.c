@@ -13,9 +13,8 @@
  * copied a cache line of each row at a time: rows often lie so that few of their lines fit the first-level cache
  * together.
  *
- * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees.  A single row of A
- * has one sixteen of B's rows in work, which it does foresee where codes have more than 4 bits: there they are decoded
- * where they lie. */
+ * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees.  It does foresee 16
+ * of codes of more than 4 bits: for a single row of A one sixteen of such is in work, decoded where it lies. */
 #if defined(__x86_64__)
 #include "bf16_columns_avx512.h"
 #include "bf16_rows_vbmi.h"
@@ -60,10 +59,7 @@ struct job {
 struct shape { enum bsmi_bf16_kind kind; int a_sixteens, b_sixteens, a_terms, b_terms; };
 
 /* A single row by codes of more than 4 bits: they are decoded where they lie, and not asked for. */
-UNIT_INLINE bool is_direct(const struct shape *is)
-{
-    return is->a_sixteens == 1 && is->b_sixteens == 1 && !bf16_kind_is_fp4(is->kind);
-}
+UNIT_INLINE bool is_direct(const struct shape *is) { return is->a_sixteens == 1 && is->b_sixteens == 1; }
 
 /* A sixteen of B's rows times one or two of A's, of one term each.  Sums: tile 2 which + a of two sixteens of B.  Tiles
  * of A lie where the first sixteen loaded them, unless other terms came in between. */
@@ -291,7 +287,7 @@ static struct job make_job(const struct bsmi_tile *tile, struct few_rows *memory
 {
     const int sixteens = (int)BSMI_MAX(1, bsmi_ceil_div(tile->rows, SIXTEEN));
     struct job job = { .tile = tile, .memory = memory, .a_sixteens = sixteens, .a_columns = columns_of_a(tile->rows),
-                       .b_sixteens = sixteens > 2 || tile->rows == 1 ? 1 : MOST_B,
+                       .b_sixteens = sixteens > 2 || (tile->rows == 1 && tile->b.matrix->bits > 4) ? 1 : MOST_B,
                        .a_terms = bsmi_bf16_terms(tile->a.matrix->element) };
     const int64_t wide = (int64_t)sixteens * job.a_terms * BSMI_TILE_BYTES;
     job.slice_bytes = wide * job.a_columns / SIXTEEN;

@@ -122,7 +122,7 @@ VBMI_INLINE void copy_lines(enum bsmi_bf16_kind kind, bool direct, bool whole, c
 }
 
 /* `count` slices from `slice` on, as bsmi_bf16_read_lines; of elements of at most 8 bits.  direct: lines are decoded
- * where they lie, and looked at alone. */
+ * where they lie, and looked at alone; not of 4 bits. */
 VBMI_INLINE void bsmi_bf16_copy_lines(enum bsmi_bf16_kind kind, bool direct, const struct bsmi_bf16_rows *rows,
                                       int64_t slice, int count, struct bsmi_bf16_lines *lines)
 {
@@ -157,7 +157,6 @@ VBMI_INLINE void bsmi_bf16_decode_lines(enum bsmi_bf16_kind kind, bool direct, c
         const uint8_t *const codes = codes_of(kind, direct, rows, r, slice, lines, i);
         __m512i numbers;
         if (!bf16_kind_is_fp4(kind)) numbers = bf16_decode_row(kind, rows, r, slice, codes, table, &largest);
-        else if (direct) numbers = fp4_numbers_by_bytes(kind, rows, r, slice, spread_codes(codes));
         else
             numbers = fp4_numbers_by_bytes(kind, rows, r, slice,
                                            _mm512_multishift_epi64_epi8(places, _mm512_load_si512(lines->bytes[r])));
