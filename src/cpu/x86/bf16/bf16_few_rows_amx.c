@@ -13,8 +13,9 @@
  * copied a cache line of each row at a time: rows often lie so that few of their lines fit the first-level cache
  * together.
  *
- * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees.  It does foresee 16
- * of codes of more than 4 bits: for a single row of A one sixteen of such is in work, decoded where it lies. */
+ * The codes of the next strip are asked for meanwhile: 32 rows are more streams than a CPU foresees.  It does
+ * foresee 16 of codes of more than 4 bits: for a single row of A one sixteen of such is in work, decoded where it
+ * lies. */
 #if defined(__x86_64__)
 #include "bf16_columns_avx512.h"
 #include "bf16_rows_vbmi.h"
