@@ -1,7 +1,6 @@
 /* The driver's state: initialisation, the lock, current contexts. */
 #include "driver.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "current.h"
 #include "machine/run/launch.h"
+#include "simulator/environment.h"
 
 struct driver driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -36,63 +36,29 @@ bool current_pop(struct CUctx_st **context)
     return true;
 }
 
+static const struct environment environment = { "cudasim", "CUDASIM_QUIET" };
+
 void driver_say(const char *format, ...)
 {
-    if (getenv("CUDASIM_QUIET") != NULL) return;
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    environment_tell(&environment, format, arguments);
     va_end(arguments);
 }
 
-/* A variable that is not understood is an error: nothing runs under settings that nobody asked for. */
+/* What both simulators read alike, by shorter names. */
 static bool number(const char *name, uint64_t low, uint64_t high, uint64_t *value)
 {
-    const char *text = getenv(name);
-    if (text == NULL || *text == '\0') return true;
-    char *end;
-    errno = 0;
-    const unsigned long long read = strtoull(text, &end, 0);
-    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && read >= low && read <= high) {
-        *value = read;
-        return true;
-    }
-    driver_say("cudasim: %s=%s is no number from %llu to %llu\n", name, text, (unsigned long long)low,
-               (unsigned long long)high);
-    return false;
+    return environment_number(&environment, name, low, high, value);
 }
-
 static bool number32(const char *name, uint64_t low, uint64_t high, uint32_t *value)
 {
-    uint64_t wide = *value;
-    const bool ok = number(name, low, high, &wide);
-    *value = (uint32_t)wide;
-    return ok;
+    return environment_number32(&environment, name, low, high, value);
 }
-
-static bool yes_or_no(const char *name, bool *value)
-{
-    uint64_t wide = *value;
-    const bool ok = number(name, 0, 1, &wide);
-    *value = wide != 0;
-    return ok;
-}
-
-struct setting { const char *text; int value; };
-
+static bool yes_or_no(const char *name, bool *value) { return environment_yes_or_no(&environment, name, value); }
 static bool choice(const char *name, const struct setting *words, int count, int *value)
 {
-    const char *text = getenv(name);
-    if (text == NULL || *text == '\0') return true;
-    for (int i = 0; i < count; i++)
-        if (strcmp(words[i].text, text) == 0) {
-            *value = words[i].value;
-            return true;
-        }
-    driver_say("cudasim: %s=%s is none of", name, text);
-    for (int i = 0; i < count; i++) driver_say("%s %s", i == 0 ? "" : ",", words[i].text);
-    driver_say("\n");
-    return false;
+    return environment_choice(&environment, name, words, count, value);
 }
 
 static bool read_environment(struct machine_options *options)

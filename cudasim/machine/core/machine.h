@@ -17,6 +17,7 @@
 #include "ptx/ptx.h"
 #include "ptx/special.h"
 #include "ptx/table.h"
+#include "simulator/report_text.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1
@@ -36,26 +37,6 @@ enum trap_code {
 };
 
 /* ---- reports (report.h) ---- */
-
-enum report_code {
-    REPORT_NONE,
-    REPORT_OUT_OF_BOUNDS,
-    REPORT_MISALIGNED,
-    REPORT_UNINITIALISED,
-    REPORT_DIVERGENCE,
-    REPORT_DEADLOCK,
-    REPORT_TRAP,
-    REPORT_ASSERT,
-    REPORT_ILLEGAL,
-    REPORT_BARRIER,
-    REPORT_RACE,
-    REPORT_PROXY,
-    REPORT_ASYNC,
-    REPORT_RESOURCES,
-    REPORT_SCHEDULES,
-    REPORT_STEPS,
-    REPORT_CODE_COUNT
-};
 
 struct report {
     enum report_code code;

@@ -1,0 +1,285 @@
+/* Global and buffer instructions: loads, stores, loads to LDS, atomics. */
+#include "families.h"
+#include "machine/events.h"
+#include "machine/hazards.h"
+#include "machine/lds.h"
+#include "machine/memory.h"
+#include "machine/report.h"
+#include "matrix/elements.h"
+
+#include <string.h>
+
+/* What a lane touches: its address, and how many of its dwords lie in the buffer (all, of global memory). */
+struct target { uint64_t address[LANES]; uint8_t dwords[LANES]; };
+
+static const struct operand *operand_of(const struct insn *in, char role)
+{
+    for (int i = 0; i < in->operands; i++)
+        if (in->operand[i].role == role) return &in->operand[i];
+    return NULL;
+}
+
+/* ---- addresses ---- */
+
+static bool global_target(struct wave *w, const struct insn *in, uint32_t bytes, struct target *t)
+{
+    const struct operand *a = operand_of(in, 'a'), *b = operand_of(in, 'b');
+    const uint64_t exec = wave_exec(w);
+    uint64_t base = 0;
+    if (!vgpr_readable(w, in, a, READER_MEMORY) || !vgpr_defined(w, in, a, exec, 4u * a->dwords, "an address"))
+        return false;
+    if (b->kind == OPERAND_SGPR
+        && (!hazard_sgpr_as_address(w, in, b->index, 2) || !scalar_defined(w, in, b, "an address", &base)))
+        return false;
+    const uint32_t row = operand_row(a);
+    FOR_LANES(l, exec) {
+        const uint64_t own = w->vgpr[row][l] | (a->dwords == 2 ? (uint64_t)w->vgpr[row + 1][l] << 32 : 0);
+        t->address[l] = base + own + (uint64_t)(int64_t)in->offset;
+        t->dwords[l] = (uint8_t)((bytes + 3) / 4);
+    }
+    return true;
+}
+
+/* A raw buffer: base, no stride, a number of bytes; each dword is held against that, the scalar offset included. */
+static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes, struct target *t)
+{
+    const struct operand *a = operand_of(in, 'a'), *b = operand_of(in, 'b'), *s = operand_of(in, 'o');
+    const uint64_t exec = wave_exec(w);
+    uint64_t word[2], soffset;
+    struct operand low = *b, high = *b;
+    low.dwords = high.dwords = 2, high.index = (uint16_t)(b->index + 2);
+    if (!hazard_sgpr_as_address(w, in, b->index, 4) || !scalar_defined(w, in, &low, "a buffer's description", &word[0])
+        || !scalar_defined(w, in, &high, "a buffer's description", &word[1])
+        || !scalar_defined(w, in, s, "an offset", &soffset))
+        return false;
+    if (s->kind == OPERAND_SGPR && !hazard_sgpr_as_address(w, in, s->index, 1)) return false;
+    if (in->idxen || (word[0] >> 48 & 0x3fff) != 0 || (word[0] >> 63) != 0) {
+        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "names a buffer with a stride, an index or a swizzle; gfxsim has raw "
+                   "buffers alone");
+        return false;
+    }
+    if (in->offen && (!vgpr_readable(w, in, a, READER_MEMORY) || !vgpr_defined(w, in, a, exec, 4, "an offset")))
+        return false;
+    const uint64_t base = word[0] & UINT64_C(0xffffffffffff), records = (uint32_t)word[1];
+    FOR_LANES(l, exec) {
+        const uint64_t own = in->offen ? w->vgpr[operand_row(a)][l] : 0,
+                       offset = own + (uint64_t)(uint32_t)in->offset + (uint32_t)soffset;
+        t->address[l] = base + offset;
+        t->dwords[l] = 0;
+        for (uint32_t i = 0; i < bytes; i += 4)
+            if (offset + i + (bytes < 4 ? bytes : 4) <= records) t->dwords[l] = (uint8_t)(i / 4 + 1);
+            else break;
+    }
+    return true;
+}
+
+static bool in_memory(struct wave *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes,
+                      bool writes)
+{
+    const struct allocation *a = w->recent;
+    if (a != NULL && address - a->base < a->bytes && bytes <= a->bytes - (address - a->base)
+        && (!writes || a->kind < ALLOCATION_CODE))
+        return true;
+    const struct memory *m = &w->group->grid->machine->memory;
+    a = memory_find(m, address, bytes);
+    if (a != NULL && (!writes || a->kind < ALLOCATION_CODE)) {
+        w->recent = a;
+        return true;
+    }
+    const struct allocation *near = memory_below(m, address);
+    const char *verb = writes ? "writes" : "reads";
+    if (a != NULL)
+        wave_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %llu bytes at 0x%llx, in code or in the kernel's arguments",
+                   verb, (unsigned long long)bytes, (unsigned long long)address);
+    else if (near != NULL)
+        wave_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %llu bytes at 0x%llx: the nearest allocation below has %llu "
+                   "bytes, of which this is number %llu", verb, (unsigned long long)bytes, (unsigned long long)address,
+                   (unsigned long long)near->bytes, (unsigned long long)(address - near->base));
+    else wave_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %llu bytes at 0x%llx, where nothing is allocated", verb,
+                    (unsigned long long)bytes, (unsigned long long)address);
+    return false;
+}
+
+static bool find_target(struct wave *w, const struct insn *in, uint32_t bytes, bool writes, struct target *t)
+{
+    if (!(in->encoding == FORMAT_BUFFER ? buffer_target(w, in, bytes, t) : global_target(w, in, bytes, t))) return false;
+    FOR_LANES(l, wave_exec(w)) {
+        const uint32_t there = bytes < 4 && t->dwords[l] != 0 ? bytes : 4u * t->dwords[l];
+        if (there != 0 && !in_memory(w, in, (uint32_t)l, t->address[l], there, writes)) return false;
+    }
+    return true;
+}
+
+/* ---- loads ---- */
+
+static trap load_to_lds(struct wave *w, const struct insn *in, const struct target *t, uint32_t bytes)
+{
+    static const struct operand m0 = { .kind = OPERAND_SGPR, .dwords = 1, .index = M0 };
+    uint64_t base;
+    if (!hazard_m0(w, in) || !scalar_defined(w, in, &m0, "the LDS address (M0)", &base)) return TRAP_FAULT;
+    if (base % 4 != 0)
+        return wave_fault(w, in, NO_LANE, REPORT_MISALIGNED, "loads to LDS address 0x%llx (M0), which is no multiple of 4",
+                          (unsigned long long)base);
+    struct event *e = event_new(w, in, COUNTER_VM, EVENT_TO_LDS);
+    if (e == NULL || (e->serial = lds_event(w, in, true)) == 0) return TRAP_FAULT;
+    e->bytes = (uint8_t)bytes;
+    memcpy(e->address, t->address, sizeof e->address);
+    memcpy(e->present, t->dwords, sizeof e->present);
+    FOR_LANES(l, e->lanes) {
+        e->lds[l] = (uint32_t)base + (uint32_t)in->offset + (uint32_t)l * bytes;
+        if (!lds_access(w, in, (uint32_t)l, e->lds[l], bytes, true, e->serial)) return TRAP_FAULT;
+    }
+    event_issued(w, e);
+    return TRAP_NONE;
+}
+
+static trap load(struct wave *w, const struct insn *in)
+{
+    const uint32_t detail = in->row->detail, bytes = detail & ACCESS_BYTES;
+    struct target t;
+    if (!find_target(w, in, bytes, false, &t)) return TRAP_FAULT;
+    if (in->lds) return load_to_lds(w, in, &t, bytes);
+    const struct operand *d = operand_of(in, 'd');
+    if (!vgpr_loadable(w, in, d, COUNTER_VM)) return TRAP_FAULT;
+    struct event *e = event_new(w, in, COUNTER_VM, EVENT_LOAD);
+    if (e == NULL) return TRAP_FAULT;
+    e->first = (uint16_t)operand_row(d), e->dwords = d->dwords, e->bytes = (uint8_t)bytes;
+    memcpy(e->address, t.address, sizeof e->address);
+    memcpy(e->present, t.dwords, sizeof e->present);
+    event_issued(w, e);
+    return TRAP_NONE;
+}
+
+/* ---- stores: memory has them at once, which no program can tell from later ---- */
+
+static trap store(struct wave *w, const struct insn *in)
+{
+    const uint32_t bytes = in->row->detail & ACCESS_BYTES, skipped = (in->row->detail & UPPER_HALF) != 0 ? 2 : 0;
+    const struct operand *s = operand_of(in, 's');
+    const uint64_t exec = wave_exec(w);
+    struct target t;
+    if (!vgpr_readable(w, in, s, READER_MEMORY) || !find_target(w, in, bytes, true, &t)) return TRAP_FAULT;
+    if (skipped == 0 && !vgpr_defined(w, in, s, exec, bytes, "what it stores")) return TRAP_FAULT;
+    const uint32_t row = operand_row(s);
+    FOR_LANES(l, exec) {
+        const uint32_t there = bytes < 4 && t.dwords[l] != 0 ? bytes : 4u * t.dwords[l];
+        uint8_t *to = (uint8_t *)(uintptr_t)t.address[l];
+        for (uint32_t i = 0; i < there; i += 4) {
+            const uint32_t value = w->vgpr[row + i / 4][l] >> 8 * skipped;
+            memcpy(to + i, &value, there - i < 4 ? there - i : 4);
+        }
+    }
+    struct event *e = event_new(w, in, COUNTER_VM, EVENT_STORE);
+    if (e == NULL) return TRAP_FAULT;
+    event_issued(w, e);
+    return TRAP_NONE;
+}
+
+/* ---- atomics ---- */
+
+enum atomic { ATOMIC_ADD, ATOMIC_SMIN, ATOMIC_UMIN, ATOMIC_SMAX, ATOMIC_UMAX, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR, ATOMIC_ADD_F32,
+              ATOMIC_ADD_BF16, ATOMIC_ADD_F16 };
+
+static uint32_t two_halves(uint32_t a, uint32_t b, bool brain)
+{
+    uint32_t result = 0;
+    for (int i = 0; i < 32; i += 16) {
+        const uint32_t x = a >> i & 0xffff, y = b >> i & 0xffff;
+        if (brain) {
+            const uint32_t fx = x << 16, fy = y << 16;
+            float p, q;
+            memcpy(&p, &fx, 4);
+            memcpy(&q, &fy, 4);
+            result |= (uint32_t)float_to_bfloat(p + q) << i;
+        } else result |= (uint32_t)float_to_half(half_to_float((uint16_t)x) + half_to_float((uint16_t)y)) << i;
+    }
+    return result;
+}
+
+static uint32_t combined(enum atomic how, uint32_t old, uint32_t value)
+{
+    float f, g;
+    switch (how) {
+    case ATOMIC_ADD: return old + value;
+    case ATOMIC_SMIN: return (int32_t)old < (int32_t)value ? old : value;
+    case ATOMIC_UMIN: return old < value ? old : value;
+    case ATOMIC_SMAX: return (int32_t)old > (int32_t)value ? old : value;
+    case ATOMIC_UMAX: return old > value ? old : value;
+    case ATOMIC_AND: return old & value;
+    case ATOMIC_OR: return old | value;
+    case ATOMIC_XOR: return old ^ value;
+    case ATOMIC_ADD_F32:
+        memcpy(&f, &old, 4);
+        memcpy(&g, &value, 4);
+        f += g;
+        memcpy(&old, &f, 4);
+        return old;
+    default: return two_halves(old, value, how == ATOMIC_ADD_BF16);
+    }
+}
+
+static trap atomic(struct wave *w, const struct insn *in)
+{
+    const struct operand *s = operand_of(in, 's'), *d = operand_of(in, 'd');
+    const uint64_t exec = wave_exec(w);
+    struct target t;
+    if (!vgpr_readable(w, in, s, READER_MEMORY) || !find_target(w, in, 4, true, &t)
+        || !vgpr_defined(w, in, s, exec, 4, "what it combines") || (d != NULL && !vgpr_loadable(w, in, d, COUNTER_VM)))
+        return TRAP_FAULT;
+    struct event *e = event_new(w, in, COUNTER_VM, d != NULL ? EVENT_DS_READ : EVENT_STORE);
+    if (e == NULL) return TRAP_FAULT;
+    if (d != NULL) e->first = (uint16_t)operand_row(d), e->dwords = 1;
+    memset(e->defined[0], 0xff, sizeof e->defined[0]);
+    pthread_mutex_lock(&w->group->grid->atomics);
+    FOR_LANES(l, exec) {
+        if (t.dwords[l] == 0) continue;
+        uint8_t *at = (uint8_t *)(uintptr_t)t.address[l];
+        uint32_t old;
+        memcpy(&old, at, 4);
+        e->data[0][l] = old;
+        const uint32_t value = combined((enum atomic)(in->row->detail >> 16), old, w->vgpr[operand_row(s)][l]);
+        memcpy(at, &value, 4);
+    }
+    pthread_mutex_unlock(&w->group->grid->atomics);
+    event_issued(w, e);
+    return TRAP_NONE;
+}
+
+#define L(name, opcode, words, detail) { name, opcode, words, 0, detail, load, NULL }
+#define S(name, opcode, words, detail) { name, opcode, words, ROW_STORES, detail, store, NULL }
+#define AT(name, opcode, how) { name, opcode, "d1 a1 s1 b2", ROW_RETURNS, 4 | (how) << 16, atomic, NULL }
+static const struct row rows_global[] = {
+    L("global_load_ubyte", 16, "d1 a1 b2", 1), L("global_load_sbyte", 17, "d1 a1 b2", 1 | EXTENDS),
+    L("global_load_ushort", 18, "d1 a1 b2", 2), L("global_load_sshort", 19, "d1 a1 b2", 2 | EXTENDS),
+    L("global_load_dword", 20, "d1 a1 b2", 4), L("global_load_dwordx2", 21, "d2 a1 b2", 8),
+    L("global_load_dwordx3", 22, "d3 a1 b2", 12), L("global_load_dwordx4", 23, "d4 a1 b2", 16),
+    S("global_store_byte", 24, "a1 s1 b2", 1), S("global_store_byte_d16_hi", 25, "a1 s1 b2", 1 | UPPER_HALF),
+    S("global_store_short", 26, "a1 s1 b2", 2), S("global_store_short_d16_hi", 27, "a1 s1 b2", 2 | UPPER_HALF),
+    S("global_store_dword", 28, "a1 s1 b2", 4), S("global_store_dwordx2", 29, "a1 s2 b2", 8),
+    S("global_store_dwordx3", 30, "a1 s3 b2", 12), S("global_store_dwordx4", 31, "a1 s4 b2", 16),
+    L("global_load_ubyte_d16", 32, "d1 a1 b2", 1 | LOWER_HALF), L("global_load_ubyte_d16_hi", 33, "d1 a1 b2", 1 | UPPER_HALF),
+    L("global_load_short_d16", 36, "d1 a1 b2", 2 | LOWER_HALF), L("global_load_short_d16_hi", 37, "d1 a1 b2", 2 | UPPER_HALF),
+    { "global_load_lds_dword", 42, "a1 b2", ROW_TO_LDS, 4, load, NULL },
+    { "global_load_lds_dwordx4", 125, "a1 b2", ROW_TO_LDS, 16, load, NULL },
+    { "global_load_lds_dwordx3", 126, "a1 b2", ROW_TO_LDS, 12, load, NULL },
+    AT("global_atomic_add", 66, ATOMIC_ADD), AT("global_atomic_smin", 68, ATOMIC_SMIN),
+    AT("global_atomic_umin", 69, ATOMIC_UMIN), AT("global_atomic_smax", 70, ATOMIC_SMAX),
+    AT("global_atomic_umax", 71, ATOMIC_UMAX), AT("global_atomic_and", 72, ATOMIC_AND),
+    AT("global_atomic_or", 73, ATOMIC_OR), AT("global_atomic_xor", 74, ATOMIC_XOR),
+    AT("global_atomic_add_f32", 77, ATOMIC_ADD_F32), AT("global_atomic_pk_add_f16", 78, ATOMIC_ADD_F16),
+    AT("global_atomic_pk_add_bf16", 82, ATOMIC_ADD_BF16),
+};
+const struct family family_global = FAMILY("Flat Memory Instructions", FORMAT_GLOBAL, rows_global);
+
+/* `o` is the scalar offset. */
+#define LDS_TOO(name, opcode, words, detail) { name, opcode, words, ROW_TO_LDS, detail, load, NULL }
+static const struct row rows_buffer[] = {
+    LDS_TOO("buffer_load_ubyte", 16, "d1 a1 b4 o1", 1), LDS_TOO("buffer_load_sbyte", 17, "d1 a1 b4 o1", 1 | EXTENDS),
+    LDS_TOO("buffer_load_ushort", 18, "d1 a1 b4 o1", 2), LDS_TOO("buffer_load_sshort", 19, "d1 a1 b4 o1", 2 | EXTENDS),
+    LDS_TOO("buffer_load_dword", 20, "d1 a1 b4 o1", 4), L("buffer_load_dwordx2", 21, "d2 a1 b4 o1", 8),
+    LDS_TOO("buffer_load_dwordx3", 22, "d3 a1 b4 o1", 12), LDS_TOO("buffer_load_dwordx4", 23, "d4 a1 b4 o1", 16),
+    S("buffer_store_byte", 24, "s1 a1 b4 o1", 1), S("buffer_store_short", 26, "s1 a1 b4 o1", 2),
+    S("buffer_store_dword", 28, "s1 a1 b4 o1", 4), S("buffer_store_dwordx2", 29, "s2 a1 b4 o1", 8),
+    S("buffer_store_dwordx3", 30, "s3 a1 b4 o1", 12), S("buffer_store_dwordx4", 31, "s4 a1 b4 o1", 16),
+};
+const struct family family_buffer = FAMILY("Vector Memory Operations", FORMAT_BUFFER, rows_buffer);

@@ -1,0 +1,156 @@
+/* Code objects that others made, in a folder beside the project: a C kernel by clang, block-scaled products by Triton.
+ * They run under every model of rounding and every schedule, without a report, and give the product. */
+#include "support/scaled_product.h"
+#include "support/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#ifndef GFXSIM_SHARED
+#define GFXSIM_SHARED "../shared"
+#endif
+
+struct stranger {
+    const char *file, *kernel;
+    enum element a, b;
+    bool transposed;                      /* B is N-contiguous */
+    bool shuffled;                        /* scales four to a dword; D is bf16; else fp32 */
+    int m, n, k, tile_m, tile_n;
+    uint32_t dynamic_lds;
+};
+
+static const struct stranger strangers[] = {
+    { "gemm_mxfp4.hsaco", "gemm_mxfp4", ELEMENT_E2M1, ELEMENT_E2M1, false, true, 256, 512, 1024, 256, 256, 131072 },
+    { "triton/e2m1_e2m1_16.hsaco", NULL, ELEMENT_E2M1, ELEMENT_E2M1, false, false, 256, 128, 512, 128, 128, 163840 },
+    { "triton/e4m3_e4m3_32.hsaco", NULL, ELEMENT_E4M3, ELEMENT_E4M3, false, false, 256, 128, 512, 128, 128, 163840 },
+    { "triton/T_e2m1_e2m1_32.hsaco", NULL, ELEMENT_E2M1, ELEMENT_E2M1, true, false, 256, 128, 512, 128, 128, 163840 },
+};
+
+struct arguments { uint64_t a, b, a_scale, b_scale, d; int32_t m, n, k; };
+
+static float result_at(const struct stranger *s, const void *d, int i)
+{
+    if (!s->shuffled) return ((const float *)d)[i];
+    const uint32_t bits = (uint32_t)((const uint16_t *)d)[i] << 16;
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+static void compare(struct test *t, const struct stranger *s, const struct side *a, const struct side *b, const void *d,
+                    bool exact)
+{
+    int wrong = 0;
+    for (int m = 0; m < s->m && wrong < 4; m++)
+        for (int n = 0; n < s->n && wrong < 4; n++) {
+            double magnitudes;
+            const double want = product_element(a, b, m, n, &magnitudes);
+            const float got = result_at(s, d, m * s->n + n);
+            const bool ok = !exact ? fabs(got - want) <= magnitudes * 0x1p-18 + (s->shuffled ? fabs(want) * 0x1p-8 : 0)
+                            : s->shuffled ? (uint32_t)float_to_bfloat((float)want) == ((const uint16_t *)d)[m * s->n + n]
+                                          : got == (float)want;
+            if (ok) continue;
+            wrong++;
+            FAIL(t, "%s: element %d,%d is %.9g, not %.9g", s->file, m, n, (double)got, want);
+        }
+}
+
+/* What the kernel takes, in its machine. */
+static bool put(struct simulation *sim, const struct stranger *s, const struct side *a, const struct side *b,
+                struct arguments *args)
+{
+    size_t bytes[4];
+    uint8_t *part[4] = { side_packed(a, false, &bytes[0]), side_packed(b, s->transposed, &bytes[1]), NULL, NULL };
+    if (s->shuffled) {
+        part[2] = side_shuffled_scales(a, &bytes[2]);
+        part[3] = side_shuffled_scales(b, &bytes[3]);
+    }
+    *args = (struct arguments){ .m = s->m, .n = s->n, .k = s->k };
+    args->a = simulation_put(sim, part[0], bytes[0]);
+    args->b = simulation_put(sim, part[1], bytes[1]);
+    args->a_scale = simulation_put(sim, s->shuffled ? part[2] : a->scale, (size_t)s->m * (size_t)s->k / 32);
+    args->b_scale = simulation_put(sim, s->shuffled ? part[3] : b->scale, (size_t)s->n * (size_t)s->k / 32);
+    args->d = simulation_put(sim, NULL, (size_t)s->m * (size_t)s->n * (s->shuffled ? 2 : 4));
+    for (int i = 0; i < 4; i++) free(part[i]);
+    return args->d != 0;
+}
+
+static void run(struct test *t, const struct stranger *s, const struct machine_options *options, bool exact)
+{
+    struct simulation sim;
+    struct side a = { 0 }, b = { 0 };
+    struct arguments args;
+    char path[512];
+    snprintf(path, sizeof path, "%s/gfx950/%s", GFXSIM_SHARED, s->file);
+    if (!simulation_open_file(&sim, t, path, options)) {
+        simulation_close(&sim);
+        return;
+    }
+    if (!side_open(&a, t, s->a, s->m, s->k, exact) || !side_open(&b, t, s->b, s->n, s->k, exact)
+        || !put(&sim, s, &a, &b, &args))
+        FAIL(t, "no memory");
+    else {
+        const char *kernel = s->kernel != NULL ? s->kernel : sim.object.kernel[0].name;
+        const uint32_t fixed = sim.object.kernel[0].lds_bytes;
+        const bool ok = simulation_run(&sim, kernel, (uint32_t)(s->m / s->tile_m * (s->n / s->tile_n)), 256,
+                                       s->dynamic_lds - fixed, &args, sizeof args);
+        if (!ok) FAIL(t, "%s: %s", s->file, sim.report.text);
+        else compare(t, s, &a, &b, simulation_at(args.d), exact);
+    }
+    side_close(&a);
+    side_close(&b);
+    simulation_close(&sim);
+}
+
+static bool there(struct test *t)
+{
+    size_t bytes;
+    void *data = read_whole(GFXSIM_SHARED "/gfx950/gemm_mxfp4.hsaco", &bytes);
+    if (data == NULL) test_skip(t, "no ../shared");
+    free(data);
+    return data != NULL;
+}
+
+static void products_are_right(struct test *t)
+{
+    if (!there(t)) return;
+    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
+        const struct machine_options o = test_options();
+        run(t, &strangers[i], &o, false);
+    }
+}
+
+static void exact_data_give_the_same_bits_in_every_model(struct test *t)
+{
+    if (!there(t)) return;
+    for (int rounding = 0; rounding < 3; rounding++)
+        for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
+            struct machine_options o = test_options();
+            o.rounding = (enum rounding)rounding;
+            struct stranger small = strangers[i];
+            small.k = 256;
+            small.n = small.tile_n;
+            run(t, &small, &o, true);
+        }
+}
+
+static void schedules_agree(struct test *t)
+{
+    if (!there(t)) return;
+    for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
+        struct machine_options o = test_options();
+        o.schedules = 5;
+        struct stranger small = strangers[i];
+        small.k = 256;
+        small.n = small.tile_n;
+        small.m = small.tile_m;
+        run(t, &small, &o, true);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(products_are_right), TEST(exact_data_give_the_same_bits_in_every_model),
+                                              TEST(schedules_agree) };
+    return TEST_MAIN(argc, argv, cases);
+}
