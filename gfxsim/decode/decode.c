@@ -57,7 +57,7 @@ static uint64_t inline_float(uint32_t code, char type)
                                        0x4000000000000000, 0xc000000000000000, 0x4010000000000000, 0xc010000000000000,
                                        0x3fc45f306dc9c882 };
     const uint32_t i = code - 240;
-    return type == 'h' ? half[i] : type == 'e' ? twice[i] : type == 'g' ? single[i] >> 16 : single[i];
+    return type == 'h' || type == 'w' ? half[i] : type == 'e' ? twice[i] : type == 'g' ? single[i] >> 16 : single[i];
 }
 
 /* A source of nine bits; scalar instructions have eight of them. */
@@ -69,7 +69,7 @@ static void source(struct reader *r, struct operand *o, uint32_t code)
     else if (code < 108 || code == 124 || code == 126 || code == 127) o->kind = OPERAND_SGPR, o->index = (uint16_t)code;
     else if (code >= 128 && code <= 192) o->value = code - 128;
     else if (code >= 193 && code <= 208) o->value = (uint64_t)(192 - (int64_t)code);
-    else if (code >= 240 && code <= 248) o->value = inline_float(code, o->type);
+    else if (code >= 240 && code <= 248) o->value = inline_float(code, o->dwords == 2 && o->type != 'f' ? 'e' : o->type);
     else if (code >= 251 && code <= 253) o->kind = OPERAND_BIT, o->index = (uint16_t)code;
     else if (code == 255) {
         o->kind = OPERAND_LITERAL;
@@ -128,7 +128,11 @@ static void vector_operands(struct reader *r, const struct places *p)
         case 'c': scalar(r, o, p->long_form ? p->sdst : 106); break;
         case 'm': scalar(r, o, p->long_form ? p->s[2] : 106); break;
         case 'k': o->kind = OPERAND_LITERAL, o->code = 255; break;
-        default: source(r, o, next < 3 ? p->s[next] : 128); next++; break;
+        default:
+            source(r, o, next < 3 ? p->s[next] : 128);
+            if (o->dwords > 2 && o->kind != OPERAND_VGPR) r->wrong = true;
+            next++;
+            break;
         }
     }
     for (int i = 0; i < in->operands; i++)
@@ -175,6 +179,27 @@ static void read_dpp(struct reader *r, struct places *p)
     in->row_mask = (uint8_t)bits(w, 28, 4);
 }
 
+static void accumulator_source(struct reader *r)
+{
+    struct operand *o = &r->in->operand[1];
+    if (o->kind != OPERAND_VGPR) r->wrong = true;
+    o->kind = OPERAND_AGPR;
+}
+
+/* Exchanges of lanes take vector registers alone; the number of a lane is a scalar. */
+static void check_places(struct reader *r)
+{
+    const struct insn *in = r->in;
+    const bool vectors = (in->row->flags & ROW_VECTOR_SOURCES) != 0;
+    for (int i = vectors ? 0 : 1; i < in->operands; i++) {
+        const bool vector = in->operand[i].kind == OPERAND_VGPR;
+        if (vectors && !vector) r->wrong = true;
+        if ((in->row->flags & ROW_SCALAR_LANE) == 0) continue;
+        const bool wanted = i == 1 && in->operand[0].role == 'D';
+        if (vector != wanted) r->wrong = true;
+    }
+}
+
 static void short_vector(struct reader *r, enum format format, uint32_t opcode)
 {
     struct insn *in = r->in;
@@ -182,13 +207,13 @@ static void short_vector(struct reader *r, enum format format, uint32_t opcode)
     if (!find(in, format, opcode)) return;
     in->encoding = (uint8_t)format;
     read_operands(in);
-    if ((in->row->flags & ROW_ONLY_VOP3) != 0) r->wrong = true;
     struct places p = { .d = bits(w, 17, 8), .s = { bits(w, 0, 9), bits(w, 9, 8) | 256, 0 } };
     if (p.s[0] == 249) read_sdwa(r, &p, format != FORMAT_VOP1, format == FORMAT_VOPC);
     else if (p.s[0] == 250) read_dpp(r, &p);
     p.accumulator = strstr(in->row->name, "accvgpr") != NULL;
     vector_operands(r, &p);
-    if (p.accumulator) in->operand[1].kind = in->operand[1].kind == OPERAND_VGPR ? OPERAND_AGPR : OPERAND_NONE;
+    if (p.accumulator) accumulator_source(r);
+    check_places(r);
     if (in->sdwa && in->row->run != NULL) r->wrong = true;
     if ((in->sdwa || in->dpp) && (in->operand[0].dwords > 1) && in->operand[0].role != 'c') r->wrong = true;
 }
@@ -223,8 +248,10 @@ static void long_vector(struct reader *r)
     for (int i = 0; i < 3; i++)
         if (p.s[i] == 255) r->wrong = true;                               /* no literals */
     p.accumulator = false;
-    if (strstr(in->row->name, "accvgpr") != NULL) r->wrong = true;
+    /* what has no suffix has no long form */
+    if (in->family->format != FORMAT_VOP3 && (in->row->flags & ROW_NO_SHORT) != 0) r->wrong = true;
     vector_operands(r, &p);
+    check_places(r);
 }
 
 static void packed_vector(struct reader *r)
@@ -246,7 +273,7 @@ static void packed_vector(struct reader *r)
     in->abs = (uint8_t)bits(w, 8, 3);
     if (p.s[0] == 255 || p.s[1] == 255) r->wrong = true;
     vector_operands(r, &p);
-    if (reads) in->operand[1].kind = in->operand[1].kind == OPERAND_VGPR ? OPERAND_AGPR : OPERAND_NONE;
+    if (reads) accumulator_source(r);
 }
 
 /* ---- matrix instructions ---- */
@@ -276,8 +303,8 @@ static void matrix(struct reader *r, uint32_t w, uint32_t v)
     }
     const uint32_t third = bits(v, 18, 9);
     if (third >= 256) vector(r, &in->operand[3], third - 256, bits(w, 15, 1));
-    else if (third < 128 || third == 255) r->wrong = true;
     else source(r, &in->operand[3], third);
+    if (third < 256 && in->operand[3].kind != OPERAND_CONSTANT) r->wrong = true;
 }
 
 static void scale_prefix(struct reader *r)
@@ -321,6 +348,7 @@ static void scalar_alu(struct reader *r, enum format format, uint32_t opcode)
             const uint32_t code = bits(w, 16, 7);
             scalar(r, o, code);
         } else source(r, o, bits(w, next++ == 0 ? 0 : 8, 8));
+        if ((in->row->flags & ROW_VECTOR_SOURCES) != 0 && o->kind != OPERAND_SGPR) r->wrong = true;
     }
     if (format == FORMAT_SOPC && opcode == 17) in->simm = (int32_t)bits(w, 8, 8);
 }
@@ -336,7 +364,10 @@ static void scalar_memory(struct reader *r)
     const bool soffset_en = bits(w, 14, 1), imm = bits(w, 17, 1);
     for (int i = 0; i < in->operands; i++) {
         struct operand *o = &in->operand[i];
-        if (o->role == 'd') scalar(r, o, bits(w, 6, 7));
+        if (o->role == 'd') {
+            scalar(r, o, bits(w, 6, 7));
+            if ((o->dwords >= 4 && o->code % 4 != 0) || o->code >= 124) r->wrong = true;
+        }
         else if (i == 1) scalar(r, o, bits(w, 0, 6) * 2);
         else if (soffset_en) scalar(r, o, bits(v, 25, 7));
         else if (!imm) scalar(r, o, bits(v, 0, 7));
@@ -394,6 +425,8 @@ static void global_access(struct reader *r)
             else scalar(r, o, bits(v, 16, 7));
         } else vector(r, o, bits(v, 8, 8), accumulator);
     }
+    /* floating-point atomics have no form that returns into an AGPR (LLVM) */
+    if ((in->row->opcode == 77 || in->row->opcode == 78) && accumulator && in->sc0) r->wrong = true;
     if ((in->row->flags & ROW_RETURNS) != 0 && !in->sc0) {                /* an atomic that returns nothing */
         for (int i = 0; i + 1 < in->operands; i++) in->operand[i] = in->operand[i + 1];
         in->operands--;

@@ -5,7 +5,7 @@
  *
  *     d   destination          x   destination that is read, too     D   scalar destination of a vector instruction
  *     s   the next source      m   mask that is read (VCC, or src2)  c   mask that is written (VCC, or sdst)
- *     k   literal of v_fmamk   u   bits (nothing written), f fp32, h fp16, g bf16, e fp64, i signed 64 bits
+ *     k   literal of v_fmamk   u   bits (nothing written), f fp32, h fp16, g bf16, e fp64, i signed 64 bits, w 16 bits
  */
 #ifndef GFXSIM_DECODE_INSTRUCTION_H
 #define GFXSIM_DECODE_INSTRUCTION_H
@@ -37,8 +37,9 @@ enum row_flags {
     ROW_TO_LDS = 1024,        /* memory: from memory to LDS */
     ROW_TWO_OFFSETS = 2048,   /* DS: offset0 and offset1 */
     ROW_FLOATS_OUT = 4096,    /* the result is a float: output modifiers */
-    ROW_ONLY_VOP3 = 8192,     /* filed under VOP1 or VOP2, written without a suffix */
-    ROW_NO_SHORT = 16384      /* MFMA and others: never written with a suffix (default of FORMAT_VOP3 on) */
+    ROW_VECTOR_SOURCES = 8192,/* all operands are registers */
+    ROW_NO_SHORT = 16384,     /* of VOP1 and VOP2: has no long form, and no suffix that tells it apart */
+    ROW_SCALAR_LANE = 32768   /* reads a lane of one vector register, or writes one: the rest are scalars */
 };
 
 struct wave;

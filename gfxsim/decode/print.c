@@ -24,9 +24,10 @@ static void scalar_name(struct report_text *t, uint32_t index, uint32_t dwords)
 static void constant(struct report_text *t, const struct operand *o)
 {
     static const char *const floats[9] = { "0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494" };
-    if (o->code >= 240 && o->code < 248) report_add(t, "%s", floats[o->code - 240]);
+    if (o->type == 'w' && o->code >= 240) report_add(t, "0x%x", (unsigned)o->value);
+    else if (o->code >= 240 && o->code < 248) report_add(t, "%s", floats[o->code - 240]);
     else if (o->code == 248)
-        report_add(t, "%s", o->type == 'h' ? "0.1592" : o->type == 'g' ? "0.15915494" : o->type == 'e' || o->type == 'i' ? "0.15915494309189532" : floats[8]);
+        report_add(t, "%s", o->type == 'h' ? "0.1592" : o->type == 'g' ? "0.15915494" : o->dwords == 2 && o->type != 'f' ? "0.15915494309189532" : floats[8]);
     else report_add(t, "%d", o->code <= 192 ? (int)o->code - 128 : 192 - (int)o->code);
 }
 
@@ -43,7 +44,7 @@ static void operand(struct report_text *t, const struct operand *o)
     }
     case OPERAND_CONSTANT: constant(t, o); break;
     case OPERAND_LITERAL:
-        report_add(t, "0x%x", (unsigned)(o->type == 'e' ? o->value >> 32 : o->value & 0xffffffff));
+        report_add(t, "0x%x", (unsigned)(o->type == 'e' ? o->value >> 32 : o->type == 'w' ? o->value & 0xffff : o->value & 0xffffffff));
         break;
     default: report_add(t, "%s", o->index == 251 ? "src_vccz" : o->index == 252 ? "src_execz" : "src_scc"); break;
     }
@@ -74,7 +75,8 @@ static void program_flow(struct report_text *t, const struct insn *in)
     case 1: if (simm != 0) report_add(t, " %u", simm); break;
     case 10: case 19: case 28: break;
     case 12: waitcnt(t, simm); break;
-    default: report_add(t, " %u", simm); break;
+    case 2: case 4: case 5: case 6: case 7: case 8: case 9: report_add(t, " %u", simm); break;
+    default: report_add(t, simm <= 64 ? " %u" : " 0x%x", simm); break;
     }
 }
 
@@ -190,7 +192,7 @@ static void print_operands(struct report_text *t, const struct insn *in)
     if (f == FORMAT_SOPK && in->row->run != NULL) report_add(t, ", 0x%x", (unsigned)(uint16_t)in->simm);
     if (f == FORMAT_SOPP) program_flow(t, in);
     if (f == FORMAT_SMEM && in->offset != 0 && in->operands > 2 && in->operand[2].kind == OPERAND_SGPR)
-        report_add(t, " offset:0x%x", (unsigned)in->offset);
+        report_add(t, in->offset < 0 ? " offset:-0x%x" : " offset:0x%x", (unsigned)(in->offset < 0 ? -in->offset : in->offset));
     else if (f == FORMAT_SMEM && in->operands > 2 && in->operand[2].kind == OPERAND_NONE)
         report_add(t, in->offset < 0 ? ", -0x%x" : ", 0x%x", (unsigned)(in->offset < 0 ? -in->offset : in->offset));
     if (f == FORMAT_SMEM && in->sc0) report_add(t, " glc");

@@ -59,7 +59,7 @@ static const struct row rows[] = {
     FLOAT(lt_f32, 65), FLOAT(eq_f32, 66), FLOAT(le_f32, 67), FLOAT(gt_f32, 68), FLOAT(lg_f32, 69), FLOAT(ge_f32, 70),
     FLOAT(o_f32, 71), FLOAT(u_f32, 72), FLOAT(nge_f32, 73), FLOAT(nlg_f32, 74), FLOAT(ngt_f32, 75), FLOAT(nle_f32, 76),
     FLOAT(neq_f32, 77), FLOAT(nlt_f32, 78),
-    SIX(i16, 161, "c2 s1 s1"), SIX(u16, 169, "c2 s1 s1"),
+    SIX(i16, 161, "c2 s1w s1w"), SIX(u16, 169, "c2 s1w s1w"),
     SIX(i32, 193, "c2 s1 s1"), SIX(u32, 201, "c2 s1 s1"),
     SIX(i64, 225, "c2 s2i s2i"), SIX(u64, 233, "c2 s2i s2i"),
 };

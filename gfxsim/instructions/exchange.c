@@ -43,8 +43,6 @@ static bool lane_number(struct wave *w, const struct insn *in, uint64_t *lane)
 static trap v_readlane_b32(struct wave *w, const struct insn *in)
 {
     uint64_t lane;
-    if (in->operand[2].kind == OPERAND_VGPR)
-        return wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "takes a lane's number from a vector register");
     return lane_number(w, in, &lane) ? to_scalar(w, in, (uint32_t)lane) : TRAP_FAULT;
 }
 
@@ -53,8 +51,6 @@ static trap v_writelane_b32(struct wave *w, const struct insn *in)
     uint64_t lane;
     struct scalar s;
     const struct operand *d = &in->operand[0];
-    if (in->operand[1].kind == OPERAND_VGPR || in->operand[2].kind == OPERAND_VGPR)
-        return wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "takes scalars from a vector register");
     if (!lane_number(w, in, &lane) || !scalar_read(w, in, &in->operand[1], &s) || !vgpr_writable(w, in, d))
         return TRAP_FAULT;
     w->vgpr[d->index][lane] = (uint32_t)s.value;
@@ -81,10 +77,6 @@ static void swap_lanes(struct wave *w, uint32_t a, uint32_t lane_a, uint32_t b, 
 static bool both(struct wave *w, const struct insn *in, enum reader reader)
 {
     for (int i = 0; i < 2; i++) {
-        if (in->operand[i].kind != OPERAND_VGPR) {
-            wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "exchanges a vector register with what is none");
-            return false;
-        }
         if (!vgpr_readable(w, in, &in->operand[i], reader) || !vgpr_writable(w, in, &in->operand[i])) return false;
     }
     return true;
@@ -116,15 +108,15 @@ static trap v_swap_b32(struct wave *w, const struct insn *in)
 }
 
 static const struct row rows1[] = {
-    { "v_readfirstlane_b32", 2, "D1 s1", ROW_NO_SHORT, 0, v_readfirstlane_b32, NULL },
-    { "v_swap_b32", 81, "d1 s1", ROW_NO_SHORT, 0, v_swap_b32, NULL },
-    { "v_permlane16_swap_b32", 89, "d1 s1", 0, 16, permlane_swap, NULL },
-    { "v_permlane32_swap_b32", 90, "d1 s1", 0, 32, permlane_swap, NULL },
+    { "v_readfirstlane_b32", 2, "D1 s1", ROW_NO_SHORT | ROW_SCALAR_LANE, 0, v_readfirstlane_b32, NULL },
+    { "v_swap_b32", 81, "d1 s1", ROW_NO_SHORT | ROW_VECTOR_SOURCES, 0, v_swap_b32, NULL },
+    { "v_permlane16_swap_b32", 89, "d1 s1", ROW_VECTOR_SOURCES, 16, permlane_swap, NULL },
+    { "v_permlane32_swap_b32", 90, "d1 s1", ROW_VECTOR_SOURCES, 32, permlane_swap, NULL },
 };
 const struct family family_exchange1 = FAMILY("Vector ALU Operations", FORMAT_VOP1, rows1);
 
 static const struct row rows3[] = {
-    { "v_readlane_b32", 649, "D1 s1 s1", 0, 0, v_readlane_b32, NULL },
-    { "v_writelane_b32", 650, "d1 s1 s1", 0, 0, v_writelane_b32, NULL },
+    { "v_readlane_b32", 649, "D1 s1 s1", ROW_SCALAR_LANE, 0, v_readlane_b32, NULL },
+    { "v_writelane_b32", 650, "d1 s1 s1", ROW_SCALAR_LANE, 0, v_writelane_b32, NULL },
 };
 const struct family family_exchange3 = FAMILY("Vector ALU Operations", FORMAT_VOP3, rows3);

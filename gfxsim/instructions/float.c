@@ -125,7 +125,7 @@ static float half_of(const struct lanes *x, int source, uint32_t l, bool high)
     static void name(struct lanes *x) \
     { \
         for (uint32_t l = 0; l < LANES; l++) \
-            for (int high = 0; high < 2; high++) x->d[high * LANES + l] = as_bits(expression); \
+            for (int high = 0; high < 2; high++) x->d[(uint32_t)high * LANES + l] = as_bits(expression); \
     }
 #define PA half_of(x, 0, l, high)
 #define PB half_of(x, 1, l, high)

@@ -33,7 +33,7 @@ static void read_matrix(const struct wave *w, uint32_t row, bool any, int dim, i
         const int q = (int)lane / dim;
         for (int i = 0; i < own; i++) {
             const int at = any && bits == 8 ? (i < 16 ? 16 * q + i : k / 2 + 16 * q + i - 16) : own * q + i;
-            m->code[lane % dim][at] = (uint16_t)code_at(w, row, lane, (uint32_t)i, bits);
+            m->code[lane % (uint32_t)dim][at] = (uint16_t)code_at(w, row, lane, (uint32_t)i, bits);
         }
     }
 }
@@ -41,7 +41,7 @@ static void read_matrix(const struct wave *w, uint32_t row, bool any, int dim, i
 static void read_scales(const struct wave *w, const struct operand *o, uint32_t byte, int dim, struct operand_matrix *m)
 {
     for (uint32_t lane = 0; lane < LANES; lane++)
-        m->scale[lane % dim][lane / dim] = (uint8_t)(w->vgpr[operand_row(o)][lane] >> 8 * byte);
+        m->scale[lane % (uint32_t)dim][lane / (uint32_t)dim] = (uint8_t)(w->vgpr[operand_row(o)][lane] >> 8 * byte);
 }
 
 static int row_of(int dim, uint32_t lane, int r)

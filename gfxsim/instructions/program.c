@@ -83,7 +83,7 @@ static const struct row rows_p[] = {
     { "s_cbranch_vccz", 6, "", 0, 0, s_cbranch_vcc, NULL }, { "s_cbranch_vccnz", 7, "", 0, 1, s_cbranch_vcc, NULL },
     { "s_cbranch_execz", 8, "", 0, 0, s_cbranch_exec, NULL }, { "s_cbranch_execnz", 9, "", 0, 1, s_cbranch_exec, NULL },
     { "s_barrier", 10, "", 0, 0, s_barrier, NULL }, { "s_waitcnt", 12, "", 0, 0, s_waitcnt, NULL },
-    { "s_sethalt", 13, "", 0, 0, nothing, NULL }, { "s_sleep", 14, "", 0, 0, nothing, NULL },
+    { "s_sleep", 14, "", 0, 0, nothing, NULL },
     { "s_setprio", 15, "", 0, 0, nothing, NULL },
     { "s_trap", 18, "", 0, 0, s_trap, NULL }, { "s_icache_inv", 19, "", 0, 0, nothing, NULL },
 };
@@ -110,8 +110,6 @@ static trap s_load(struct wave *w, const struct insn *in)
                           near != NULL && near->kind == ALLOCATION_ARGUMENTS && address - near->base < 65536
                               ? "behind the end of the kernel's arguments" : "where no allocation has them all");
     }
-    if (d->index < 106 && d->index + d->dwords > 102)
-        return wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "loads into registers behind s101");
     if (!sgpr_ready(w, in, d->index, d->dwords, true)) return TRAP_FAULT;
     struct event *e = event_new(w, in, COUNTER_SMEM, EVENT_SCALAR);
     if (e == NULL) return TRAP_FAULT;

@@ -83,7 +83,7 @@ SCALAR(s_bfm_b64, SETS_NOTHING, d = ((UINT64_C(1) << (a & 63)) - 1) << (b & 63))
 SCALAR(s_mul_i32, SETS_NOTHING, d = A32 * (uint64_t)B32)
 static uint64_t field(uint64_t a, uint64_t b, uint32_t bits, bool is_signed)
 {
-    const uint32_t offset = b & (bits - 1), asked = b >> 16 & 0x7f, width = asked > bits ? bits : asked;
+    const uint32_t offset = (uint32_t)b & (bits - 1), asked = (uint32_t)(b >> 16) & 0x7f, width = asked > bits ? bits : asked;
     if (width == 0) return 0;
     const uint64_t shifted = a >> offset, ones = width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
     const uint64_t value = shifted & ones;
@@ -287,8 +287,8 @@ static const struct row rows1[] = {
     { "s_flbit_i32_b32", 18, "d1 s1", 0, 0, s_flbit, NULL }, { "s_flbit_i32_b64", 19, "d1 s2i", 0, 0, s_flbit, NULL },
     { "s_sext_i32_i8", 22, "d1 s1", 0, 0, s_sext_i8, NULL }, { "s_sext_i32_i16", 23, "d1 s1", 0, 0, s_sext_i16, NULL },
     { "s_bitset0_b32", 24, "x1 s1", 0, 0, s_bitset, NULL }, { "s_bitset1_b32", 26, "x1 s1", 0, 1, s_bitset, NULL },
-    { "s_getpc_b64", 28, "d2", 0, 0, s_getpc, NULL }, { "s_setpc_b64", 29, "s2", 0, 0, s_setpc, NULL },
-    { "s_swappc_b64", 30, "d2 s2", 0, 0, s_swappc, NULL },
+    { "s_getpc_b64", 28, "d2", 0, 0, s_getpc, NULL }, { "s_setpc_b64", 29, "s2", ROW_VECTOR_SOURCES, 0, s_setpc, NULL },
+    { "s_swappc_b64", 30, "d2 s2", ROW_VECTOR_SOURCES, 0, s_swappc, NULL },
     { "s_and_saveexec_b64", 32, "d2 s2i", 0, MASK_AND, s_saveexec, NULL },
     { "s_or_saveexec_b64", 33, "d2 s2i", 0, MASK_OR, s_saveexec, NULL },
     { "s_xor_saveexec_b64", 34, "d2 s2i", 0, MASK_XOR, s_saveexec, NULL },

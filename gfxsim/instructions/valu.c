@@ -24,10 +24,10 @@ static bool scalar_source(struct wave *w, const struct insn *in, const struct op
     for (uint32_t k = 0; k < dwords; k++) {
         for (uint32_t l = 0; l < LANES; l++) space->source[i][k][l] = (uint32_t)(s.value >> 32 * k);
         for (int b = 0; b < 4; b++)
-            space->source_defined[i][k][b] = (s.undefined >> (32 * k + 8 * b) & 0xff) != 0 ? 0 : UINT64_MAX;
+            space->source_defined[i][k][b] = (s.undefined >> (32 * k + 8 * (uint32_t)b) & 0xff) != 0 ? 0 : UINT64_MAX;
     }
     x->s[i] = space->source[i][0];
-    x->s_defined[i] = space->source_defined[i];
+    x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
     return true;
 }
 
@@ -72,7 +72,7 @@ static void permute(struct lanes *x, struct workspace *space)
     memcpy(space->source[0][0], moved, sizeof moved);
     memcpy(space->source_defined[0][0], moved_defined, sizeof moved_defined);
     x->s[0] = space->source[0][0];
-    x->s_defined[0] = space->source_defined[0];
+    x->s_defined[0] = (const uint64_t(*)[4])space->source_defined[0];
 }
 
 static void select_part(struct lanes *x, struct workspace *space, int i)
@@ -91,7 +91,7 @@ static void select_part(struct lanes *x, struct workspace *space, int i)
     }
     for (int b = 0; b < 4; b++) space->source_defined[i][0][b] = all;
     x->s[i] = space->source[i][0];
-    x->s_defined[i] = space->source_defined[i];
+    x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
 }
 
 static void change_sign(struct lanes *x, struct workspace *space, int i, const struct operand *o)
@@ -109,7 +109,7 @@ static void change_sign(struct lanes *x, struct workspace *space, int i, const s
     for (uint32_t k = 0; k <= last; k++)
         memcpy(space->source_defined[i][k], x->s_defined[i][k], sizeof space->source_defined[i][k]);
     x->s[i] = space->source[i][0];
-    x->s_defined[i] = space->source_defined[i];
+    x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
 }
 
 static bool fetch(struct wave *w, const struct insn *in, const struct operand *o, struct lanes *x,

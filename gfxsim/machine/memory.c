@@ -1,5 +1,4 @@
 /* Allocations, sorted by address because addresses only grow. */
-#define _GNU_SOURCE
 #include "memory.h"
 
 #include <stdlib.h>

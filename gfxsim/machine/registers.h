@@ -10,7 +10,7 @@ enum reader { READER_VALU, READER_DPP, READER_LANE, READER_PERMLANE, READER_MATR
 
 static inline uint32_t operand_row(const struct operand *o)
 {
-    return o->index + (o->kind == OPERAND_AGPR ? AGPR : 0);
+    return (uint32_t)o->index + (o->kind == OPERAND_AGPR ? AGPR : 0u);
 }
 
 /* The vector registers of an operand are there, have come, and may be read (or written): false after a report. */

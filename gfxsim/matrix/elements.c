@@ -27,6 +27,29 @@ double element_value(enum element e, uint32_t code)
     return sign * ldexp(fraction, (int)(exponent == 0 ? 1 : exponent) - k->bias - k->mantissa);
 }
 
+uint32_t element_encode(enum element e, double value, bool saturates)
+{
+    const struct kind *k = &kinds[e];
+    const bool wide = e == ELEMENT_E4M3 || e == ELEMENT_E5M2;
+    const uint32_t sign = signbit(value) ? 1u << (k->bits - 1) : 0,
+                   all = (1u << (k->bits - 1)) - 1,
+                   largest = e == ELEMENT_E4M3 ? 0x7e : e == ELEMENT_E5M2 ? 0x7b : all,
+                   beyond = !wide || saturates ? largest : e == ELEMENT_E4M3 ? 0x7f : 0x7c;
+    const double a = fabs(value);
+    if (a != a) return sign | (wide ? 0x7f : largest);
+    if (isinf(a)) return sign | beyond;
+    int exponent;
+    (void)frexp(a, &exponent);
+    const int lowest = 1 - k->bias;
+    if (a == 0 || exponent - 1 < lowest) exponent = lowest + 1;
+    const double unit = ldexp(1, exponent - 1 - k->mantissa), rounded = nearbyint(a / unit) * unit;
+    if (rounded > element_value(e, largest)) return sign | beyond;
+    if (rounded < ldexp(1, lowest)) return sign | (uint32_t)ldexp(rounded, k->mantissa - lowest);
+    (void)frexp(rounded, &exponent);
+    const uint32_t fraction = (uint32_t)ldexp(rounded, k->mantissa - exponent + 1) - (1u << k->mantissa);
+    return sign | (uint32_t)(exponent - 1 + k->bias) << k->mantissa | fraction;
+}
+
 float half_to_float(uint16_t bits) { return (float)element_value(ELEMENT_F16, bits); }
 
 uint16_t float_to_half(float f)

@@ -12,6 +12,10 @@ enum element { ELEMENT_E4M3, ELEMENT_E5M2, ELEMENT_E2M3, ELEMENT_E3M2, ELEMENT_E
 uint32_t element_bits(enum element e);
 double element_value(enum element e, uint32_t code);      /* NaN and infinities included */
 
+/* Rounded to nearest even.  Too large: the largest code, or, of e4m3 and e5m2 unless `saturates`, NaN or infinity; NaN
+ * becomes the largest code of a format that has none. */
+uint32_t element_encode(enum element e, double value, bool saturates);
+
 float half_to_float(uint16_t bits);
 /* Rounded to nearest even. */
 uint16_t float_to_half(float f);

@@ -18,10 +18,13 @@ bool side_open(struct side *s, struct test *t, enum element element, int rows, i
     *s = (struct side){ .element = element, .rows = rows, .k = k };
     s->code = malloc((size_t)rows * (size_t)k);
     s->scale = malloc((size_t)rows * (size_t)k / 32);
-    if (s->code == NULL || s->scale == NULL) return false;
+    s->value = malloc((size_t)rows * (size_t)k * sizeof *s->value);
+    if (s->code == NULL || s->scale == NULL || s->value == NULL) return false;
     for (int i = 0; i < rows * k; i++) s->code[i] = draw(t, element, exact);
     for (int i = 0; i < rows * k / 32; i++)
         s->scale[i] = (uint8_t)(exact ? rnd_between(t, 126, 128) : rnd_between(t, 120, 134));
+    for (int i = 0; i < rows * k; i++)
+        s->value[i] = ldexp(element_value(element, s->code[i]), s->scale[i / 32] - 127);
     return true;
 }
 
@@ -29,6 +32,7 @@ void side_close(struct side *s)
 {
     free(s->code);
     free(s->scale);
+    free(s->value);
 }
 
 uint8_t *side_packed(const struct side *s, bool transposed, size_t *bytes)
@@ -59,17 +63,12 @@ uint8_t *side_shuffled_scales(const struct side *s, size_t *bytes)
     return out;
 }
 
-double side_value(const struct side *s, int row, int k)
-{
-    return element_value(s->element, s->code[row * s->k + k]) * ldexp(1, s->scale[row * (s->k / 32) + k / 32] - 127);
-}
-
 double product_element(const struct side *a, const struct side *b, int m, int n, double *magnitudes)
 {
     double sum = 0;
     *magnitudes = 0;
     for (int k = 0; k < a->k; k++) {
-        const double term = side_value(a, m, k) * side_value(b, n, k);
+        const double term = a->value[m * a->k + k] * b->value[n * b->k + k];
         sum += term;
         *magnitudes += fabs(term);
     }

@@ -10,6 +10,7 @@ struct side {
     int rows, k;
     uint8_t *code;                        /* [rows][k] */
     uint8_t *scale;                       /* [rows][k / 32], e8m0 */
+    double *value;                        /* [rows][k]: code times scale */
 };
 
 /* Codes without NaN and infinity; `exact`: so few and scales so near that a sum in fp32 is exact in any order. */
@@ -19,7 +20,6 @@ void side_close(struct side *s);
 uint8_t *side_packed(const struct side *s, bool transposed, size_t *bytes);
 /* Scales with four of them in a dword of a lane: [rows/32][k/256][4][16][2][2]. */
 uint8_t *side_shuffled_scales(const struct side *s, size_t *bytes);
-double side_value(const struct side *s, int row, int k);
 /* The product's element, and the sum of magnitudes that bounds its rounding. */
 double product_element(const struct side *a, const struct side *b, int m, int n, double *magnitudes);
 
