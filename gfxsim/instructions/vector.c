@@ -262,7 +262,7 @@ static const struct row rows3[] = {
     { "v_mad_u64_u32", 488, "d2 c2 s1 s1 s2", 0, 0, valu_run, v_mad_u64_u32 },
     { "v_mad_i64_i32", 489, "d2 c2 s1 s1 s2i", 0, 0, valu_run, v_mad_i64_i32 },
     { "v_perm_b32", 493, "d1 s1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_perm_b32 },
-    { "v_mad_u32_u16", 497, "d1 s1 s1 s1", 0, 0, valu_run, v_mad_u32_u16 },
+    { "v_mad_u32_u16", 497, "d1 s1w s1w s1", 0, 0, valu_run, v_mad_u32_u16 },
     { "v_xad_u32", 499, "d1 s1 s1 s1", 0, 0, valu_run, v_xad_u32 },
     { "v_lshl_add_u32", 509, "d1 s1 s1 s1", 0, 0, valu_run, v_lshl_add_u32 },
     { "v_add_lshl_u32", 510, "d1 s1 s1 s1", 0, 0, valu_run, v_add_lshl_u32 },

@@ -138,6 +138,13 @@ static void clean(char *text)
     for (char *c = text; *c != '\0'; c++) if (*c == '\t') *c = ' ';
 }
 
+/* llvm-mc refuses fewer than 8 registers where 8 would not fit: its decoder takes them for 8 first. */
+static bool short_tuple_at_the_end(const struct insn *in)
+{
+    return in->encoding == FORMAT_MFMA && (in->row->detail & 1) != 0
+           && (in->operand[1].index > 248 || in->operand[2].index > 248);
+}
+
 static void rows_agree_with_llvm(struct test *t)
 {
     if (access(GFXSIM_LLVM_MC, X_OK) != 0) {
@@ -155,7 +162,7 @@ static void rows_agree_with_llvm(struct test *t)
                 struct insn in;
                 draw(t, instruction_families[i], r, &s[count], n);
                 if (!decode(&in, (const uint8_t *)s[count].word, sizeof s[count].word, 0) || in.row != r) continue;
-                if (in.sdwa || in.dpp) continue;
+                if (in.sdwa || in.dpp || short_tuple_at_the_end(&in)) continue;
                 s[count].bytes = in.bytes;
                 instruction_text(&in, s[count].text);
                 made++, count++;
