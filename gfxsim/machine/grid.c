@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a wave costs before its first step, in steps, about. */
+enum { START_STEPS = 256 };
+
 static void close_workgroup(struct workgroup *g)
 {
     for (uint32_t i = 0; i < MOST_WAVES; i++)
@@ -116,10 +119,11 @@ static void *work(void *argument)
         const uint64_t number = atomic_fetch_add(&grid->next, 1);
         if (number >= grid->workgroups) break;
         start_workgroup(g, number);
-        if (!run_workgroup(g)) break;
-        uint64_t steps = 256;                                             /* what a workgroup costs before its first */
+        const bool ok = run_workgroup(g);
+        uint64_t steps = (uint64_t)START_STEPS * g->waves;
         for (uint32_t i = 0; i < g->waves; i++) steps += g->wave[i]->steps;
         const uint64_t all = atomic_fetch_add(&grid->steps, steps) + steps;
+        if (!ok) break;
         if (limit != 0 && all > limit)
             grid_fault(grid, REPORT_STEPS, "its workgroups have taken %llu steps, the limit of %llu (GFXSIM_GRID_STEPS) "
                        "is reached in number %llu of %llu workgroups", (unsigned long long)all,
@@ -157,6 +161,11 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
     grid->threads = l->block[0] * l->block[1] * l->block[2];
     grid->lds_bytes = l->kernel->lds_bytes + l->dynamic_lds;
     pthread_mutex_init(&grid->atomics, NULL);
+    const uint64_t least = (uint64_t)START_STEPS * ((grid->threads + LANES - 1) / LANES), limit = options->grid_step_limit;
+    if (limit != 0 && grid->workgroups > limit / least)
+        grid_fault(grid, REPORT_STEPS, "it has %llu workgroups, which take more than the limit of %llu steps "
+                   "(GFXSIM_GRID_STEPS) even if they do nothing", (unsigned long long)grid->workgroups,
+                   (unsigned long long)limit);
     grid->arguments = memory_allocate(&m->memory, l->argument_bytes == 0 ? 1 : l->argument_bytes, ALLOCATION_ARGUMENTS);
     if (grid->arguments == 0) grid_fault(grid, REPORT_RESOURCES, "there is no memory for its arguments");
     else {
