@@ -1,5 +1,5 @@
 /* Random instructions are executed: nothing crashes, and what ends a kernel is a report with a sentence.  GFXSIM_RANDOM
- * says how many thousand instructions (2000). */
+ * says how many thousand instructions (1000). */
 #include "decode/decode.h"
 #include "support/draw.h"
 #include "support/object.h"
@@ -70,7 +70,7 @@ static uint64_t run_one(struct test *t, struct simulation *s, uint8_t *file, uin
 static void random_instructions_do_not_crash(struct test *t)
 {
     const char *wanted = getenv("GFXSIM_RANDOM");
-    const uint64_t most = (wanted == NULL ? 2000 : strtoull(wanted, NULL, 10)) * 1000;
+    const uint64_t most = (wanted == NULL ? 1000 : strtoull(wanted, NULL, 10)) * 1000;
     uint8_t *file = malloc(OBJECT_MOST);
     uint32_t *word = malloc(WORDS * sizeof *word);
     struct simulation s;
