@@ -45,10 +45,19 @@ static enum code_object_result read_header(struct elf *e, struct header *h)
     return CODE_OBJECT_OK;
 }
 
-/* How many bytes a file has whose size nobody has told: up to the end of its section headers. */
+/* How many bytes a file has whose size nobody has told: up to the end of its section headers and segments.  Reads
+ * what the header names, as hipModuleLoadData has to. */
 static uint64_t size_of(const uint8_t *data)
 {
-    return number(data + 40, 8) + 64 * number(data + 60, 2);
+    uint64_t end = number(data + 40, 8) + 64 * number(data + 60, 2);
+    const uint64_t phoff = number(data + 32, 8), phnum = number(data + 56, 2);
+    if (phoff > most_image || end > most_image) return 64;
+    for (uint64_t i = 0; i < phnum; i++) {
+        const uint8_t *p = data + phoff + 56 * i;
+        const uint64_t last = number(p + 8, 8) + number(p + 32, 8);
+        if (last > end && last <= most_image) end = last;
+    }
+    return end;
 }
 
 static enum code_object_result load(struct elf *e, const struct header *h, struct code_object *o)
@@ -180,7 +189,6 @@ enum code_object_result code_object_open(struct code_object *o, const void *data
     struct header h;
     if (bytes == 0) {
         e.bytes = memcmp(data, "\177ELF", 4) == 0 ? size_of(data) : 4;
-        if (e.bytes > most_image) e.bytes = 4;
     }
     enum code_object_result r = read_header(&e, &h);
     if (r == CODE_OBJECT_OK) r = load(&e, &h, o);
