@@ -69,7 +69,8 @@ static void source(struct reader *r, struct operand *o, uint32_t code)
     else if (code < 108 || code == 124 || code == 126 || code == 127) o->kind = OPERAND_SGPR, o->index = (uint16_t)code;
     else if (code >= 128 && code <= 192) o->value = code - 128;
     else if (code >= 193 && code <= 208) o->value = (uint64_t)(192 - (int64_t)code);
-    else if (code >= 240 && code <= 248) o->value = inline_float(code, o->dwords == 2 && o->type != 'f' ? 'e' : o->type);
+    else if (code >= 240 && code <= 248)
+        o->value = inline_float(code, o->dwords == 2 && o->type != 'f' ? 'e' : o->type);
     else if (code >= 251 && code <= 253) o->kind = OPERAND_BIT, o->index = (uint16_t)code;
     else if (code == 255) {
         o->kind = OPERAND_LITERAL;
@@ -82,7 +83,8 @@ static void source(struct reader *r, struct operand *o, uint32_t code)
                                     || (code % 2 != 0 && o->dwords > 1)))
         r->wrong = true;
     /* CDNA4 ISA, "Vector ALU Operations": tuples of registers begin at an even one */
-    if (o->kind == OPERAND_VGPR && (o->index + o->dwords > 256 || (o->dwords > 1 && o->index % 2 != 0))) r->wrong = true;
+    if (o->kind == OPERAND_VGPR && (o->index + o->dwords > 256 || (o->dwords > 1 && o->index % 2 != 0)))
+        r->wrong = true;
 }
 
 static void vector(struct reader *r, struct operand *o, uint32_t code, bool accumulator)
@@ -389,7 +391,8 @@ static void lds_access(struct reader *r)
     const bool accumulator = bits(w, 25, 1);
     in->gds = bits(w, 16, 1);
     if (in->gds) r->wrong = true;
-    if ((in->row->flags & ROW_TWO_OFFSETS) != 0) in->offset = (int32_t)bits(w, 0, 8), in->offset1 = (int32_t)bits(w, 8, 8);
+    if ((in->row->flags & ROW_TWO_OFFSETS) != 0)
+        in->offset = (int32_t)bits(w, 0, 8), in->offset1 = (int32_t)bits(w, 8, 8);
     else in->offset = (int32_t)bits(w, 0, 16);
     int next = 0;
     for (int i = 0; i < in->operands; i++) {

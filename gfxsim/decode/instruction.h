@@ -25,7 +25,6 @@ enum format {
 /* What the machine has to know of a row. */
 enum row_flags {
     ROW_FLOAT = 1,            /* sources may be negated or made absolute (neg, abs) */
-    ROW_CLAMPS = 2,           /* has the clamp bit, and output modifiers if it is of floats */
     ROW_BYTEWISE = 4,         /* a byte of the result is undefined where that byte of a source is */
     ROW_OWN_DEFINED = 8,      /* the handler works out itself which bytes of the result are defined */
     ROW_SELECTS = 16,         /* op_sel names halves or bytes, also of the destination */

@@ -27,7 +27,11 @@ static void constant(struct report_text *t, const struct operand *o)
     if (o->type == 'w' && o->code >= 240) report_add(t, "0x%x", (unsigned)o->value);
     else if (o->code >= 240 && o->code < 248) report_add(t, "%s", floats[o->code - 240]);
     else if (o->code == 248)
-        report_add(t, "%s", o->type == 'h' ? "0.1592" : o->type == 'g' ? "0.15915494" : o->dwords == 2 && o->type != 'f' ? "0.15915494309189532" : floats[8]);
+        report_add(t, "%s",
+                   o->type == 'h'                     ? "0.1592"
+                   : o->type == 'g'                   ? "0.15915494"
+                   : o->dwords == 2 && o->type != 'f' ? "0.15915494309189532"
+                                                      : floats[8]);
     else report_add(t, "%d", o->code <= 192 ? (int)o->code - 128 : 192 - (int)o->code);
 }
 
@@ -44,7 +48,10 @@ static void operand(struct report_text *t, const struct operand *o)
     }
     case OPERAND_CONSTANT: constant(t, o); break;
     case OPERAND_LITERAL:
-        report_add(t, "0x%x", (unsigned)(o->type == 'e' ? o->value >> 32 : o->type == 'w' ? o->value & 0xffff : o->value & 0xffffffff));
+        report_add(t, "0x%x",
+                   (unsigned)(o->type == 'e'   ? o->value >> 32
+                              : o->type == 'w' ? o->value & 0xffff
+                                               : o->value & 0xffffffff));
         break;
     default: report_add(t, "%s", o->index == 251 ? "src_vccz" : o->index == 252 ? "src_execz" : "src_scc"); break;
     }
@@ -132,7 +139,7 @@ static void modifiers(struct report_text *t, const struct insn *in, int sources)
     } else if (in->encoding == FORMAT_VOP3 || in->sdwa) {
         if (is_bitop(in)) {
             const uint32_t table = (uint32_t)in->omod << 6 | (uint32_t)in->abs << 3 | in->neg;
-            if (table != 0) report_add(t, in->row->opcode == 564 ? " bitop3:0x%x" : " bitop3:0x%x", table);
+            if (table != 0) report_add(t, " bitop3:0x%x", table);
         }
         if (in->encoding == FORMAT_VOP3 && (in->row->flags & ROW_SELECTS) != 0 && in->op_sel != 0) {
             const uint32_t low = in->op_sel & ((1u << sources) - 1);
@@ -192,15 +199,14 @@ static void print_operands(struct report_text *t, const struct insn *in)
     if (f == FORMAT_SOPK && in->row->run != NULL) report_add(t, ", 0x%x", (unsigned)(uint16_t)in->simm);
     if (f == FORMAT_SOPP) program_flow(t, in);
     if (f == FORMAT_SMEM && in->offset != 0 && in->operands > 2 && in->operand[2].kind == OPERAND_SGPR)
-        report_add(t, in->offset < 0 ? " offset:-0x%x" : " offset:0x%x", (unsigned)(in->offset < 0 ? -in->offset : in->offset));
+        report_add(t, in->offset < 0 ? " offset:-0x%x" : " offset:0x%x",
+                   (unsigned)(in->offset < 0 ? -in->offset : in->offset));
     else if (f == FORMAT_SMEM && in->operands > 2 && in->operand[2].kind == OPERAND_NONE)
         report_add(t, in->offset < 0 ? ", -0x%x" : ", 0x%x", (unsigned)(in->offset < 0 ? -in->offset : in->offset));
     if (f == FORMAT_SMEM && in->sc0) report_add(t, " glc");
     if (f >= FORMAT_DS) memory_modifiers(t, in);
     else if (f >= FORMAT_VOP1) modifiers(t, in, source);
-    if (in->sdwa) {
-        if (in->encoding != FORMAT_VOPC || true) sdwa(t, in, source);
-    }
+    if (in->sdwa) sdwa(t, in, source);
     if (in->dpp) dpp(t, in);
 }
 

@@ -17,7 +17,8 @@ static void run(struct machine *m, const struct code_object *o)
         uint8_t *arguments = calloc(1, k->kernarg_bytes + 1);
         struct report report;
         const uint64_t address = memory_allocate(&m->memory, 4096, ALLOCATION_DEVICE);
-        for (uint32_t at = 0; at + 8 <= k->kernarg_bytes && arguments != NULL; at += 8) memcpy(arguments + at, &address, 8);
+        for (uint32_t at = 0; at + 8 <= k->kernarg_bytes && arguments != NULL; at += 8)
+            memcpy(arguments + at, &address, 8);
         const struct launch l = { .program = &p, .kernel = k, .grid = { 2, 1, 1 }, .block = { 96, 1, 1 },
                                   .arguments = arguments, .argument_bytes = k->kernarg_bytes };
         if (arguments != NULL) launch_run(m, &l, &report);

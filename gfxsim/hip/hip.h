@@ -17,18 +17,38 @@ typedef struct hip_graph *hipGraph_t;
 typedef struct hip_graph_exec *hipGraphExec_t;
 
 enum {
-    hipSuccess = 0, hipErrorInvalidValue = 1, hipErrorOutOfMemory = 2, hipErrorNotInitialized = 3,
-    hipErrorInvalidConfiguration = 9, hipErrorInvalidDevicePointer = 17, hipErrorInvalidDevice = 101,
-    hipErrorInvalidImage = 200, hipErrorNoBinaryForGpu = 209, hipErrorInvalidHandle = 400, hipErrorNotFound = 500,
-    hipErrorNotReady = 600, hipErrorIllegalAddress = 700, hipErrorLaunchOutOfResources = 701, hipErrorLaunchTimeOut = 702,
-    hipErrorLaunchFailure = 719, hipErrorNotSupported = 801, hipErrorStreamCaptureUnsupported = 900,
-    hipErrorStreamCaptureInvalidated = 901, hipErrorStreamCaptureUnmatched = 903, hipErrorIllegalState = 401,
+    hipSuccess = 0,
+    hipErrorInvalidValue = 1,
+    hipErrorOutOfMemory = 2,
+    hipErrorNotInitialized = 3,
+    hipErrorInvalidConfiguration = 9,
+    hipErrorInvalidDevicePointer = 17,
+    hipErrorInvalidDevice = 101,
+    hipErrorInvalidImage = 200,
+    hipErrorNoBinaryForGpu = 209,
+    hipErrorInvalidHandle = 400,
+    hipErrorNotFound = 500,
+    hipErrorNotReady = 600,
+    hipErrorIllegalAddress = 700,
+    hipErrorLaunchOutOfResources = 701,
+    hipErrorLaunchTimeOut = 702,
+    hipErrorLaunchFailure = 719,
+    hipErrorNotSupported = 801,
+    hipErrorStreamCaptureUnsupported = 900,
+    hipErrorStreamCaptureInvalidated = 901,
+    hipErrorStreamCaptureUnmatched = 903,
+    hipErrorIllegalState = 401,
     hipErrorUnknown = 999
 };
 
 /* ---- state (state.c) ---- */
 
-struct hip_module { struct code_object object; struct program program; struct hip_function *functions; struct hip_module *next; };
+struct hip_module {
+    struct code_object object;
+    struct program program;
+    struct hip_function *functions;
+    struct hip_module *next;
+};
 struct hip_function { struct hip_module *module; const struct kernel *kernel; struct hip_function *next; };
 struct hip_event { struct hip_event *next; bool recorded; double milliseconds; };
 struct hip_stream { struct hip_stream *next; struct hip_graph *capture; };

@@ -117,7 +117,8 @@ hipError_t hipPointerGetAttributes(struct pointer_attributes *a, const void *p)
     if (r != hipSuccess || a == NULL) return hip_leave(r != hipSuccess ? r : hipErrorInvalidValue);
     const struct allocation *found = memory_find(&hip.machine.memory, (uint64_t)(uintptr_t)p, 1);
     if (found == NULL || found->kind > ALLOCATION_HOST) return hip_leave(hipErrorInvalidValue);
-    *a = (struct pointer_attributes){ .type = found->kind == ALLOCATION_HOST ? 1 : 2, .device_pointer = (void *)(uintptr_t)p };
+    *a = (struct pointer_attributes){ .type = found->kind == ALLOCATION_HOST ? 1 : 2,
+                                      .device_pointer = (void *)(uintptr_t)p };
     if (found->kind == ALLOCATION_HOST) a->host_pointer = a->device_pointer;
     return hip_leave(hipSuccess);
 }

@@ -110,7 +110,8 @@ hipError_t hipFuncGetAttribute(int *value, int attribute, hipFunction_t f)
 static hipError_t check(const struct kernel *k, const uint32_t g[3], const uint32_t b[3], uint32_t lds)
 {
     const uint64_t threads = (uint64_t)b[0] * b[1] * b[2];
-    if (g[0] == 0 || g[1] == 0 || g[2] == 0 || g[0] > INT32_MAX || g[1] > 65536 || g[2] > 65536) return hipErrorInvalidValue;
+    if (g[0] == 0 || g[1] == 0 || g[2] == 0 || g[0] > INT32_MAX || g[1] > 65536 || g[2] > 65536)
+        return hipErrorInvalidValue;
     if (b[0] == 0 || b[1] == 0 || b[2] == 0) return hipErrorInvalidConfiguration;
     if ((uint64_t)g[0] * b[0] > UINT32_MAX) return hipErrorInvalidConfiguration;
     if (b[0] > 1024 || b[1] > 1024 || b[2] > 1024 || threads > 1024) return hipErrorInvalidValue;
@@ -165,8 +166,9 @@ static bool fill_from_buffer(struct work *w, void **extra)
     return true;
 }
 
-HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                            unsigned bz, unsigned lds, hipStream_t stream, void **parameters, void **extra);
+HIP_EXPORT hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                            unsigned by, unsigned bz, unsigned lds, hipStream_t stream,
+                                            void **parameters, void **extra);
 hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                  unsigned bz, unsigned lds, hipStream_t stream, void **parameters, void **extra)
 {

@@ -219,7 +219,8 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
     hipError_t r = hip_enter();
     if (r == hipSuccess && (!exec_lives(exec) || !stream_lives(stream))) r = hipErrorInvalidHandle;
     if (r == hipSuccess && stream_capture(stream) != NULL) r = hipErrorStreamCaptureUnsupported;
-    for (uint32_t i = 0; r == hipSuccess && i < exec->count && hip.fault == hipSuccess; i++) r = work_run(&exec->work[i]);
+    for (uint32_t i = 0; r == hipSuccess && i < exec->count && hip.fault == hipSuccess; i++)
+        r = work_run(&exec->work[i]);
     return hip_leave(r);
 }
 

@@ -48,8 +48,14 @@ static struct item next(struct pack *p)
         case 0xc3: i.number = 1; break;
         case 0xc4: case 0xc5: case 0xc6: text(p, &i, big_endian(p, 1u << (c - 0xc4))); break;
         case 0xca: case 0xcb: big_endian(p, c == 0xca ? 4 : 8); break;
-        case 0xcc: case 0xcd: case 0xce: case 0xcf: i = (struct item){ KIND_NUMBER, big_endian(p, 1u << (c - 0xcc)), NULL }; break;
-        case 0xd0: case 0xd1: case 0xd2: case 0xd3: i = (struct item){ KIND_NUMBER, big_endian(p, 1u << (c - 0xd0)), NULL }; break;
+        case 0xcc:
+        case 0xcd:
+        case 0xce:
+        case 0xcf: i = (struct item){ KIND_NUMBER, big_endian(p, 1u << (c - 0xcc)), NULL }; break;
+        case 0xd0:
+        case 0xd1:
+        case 0xd2:
+        case 0xd3: i = (struct item){ KIND_NUMBER, big_endian(p, 1u << (c - 0xd0)), NULL }; break;
         case 0xd9: case 0xda: case 0xdb: i.kind = KIND_TEXT, text(p, &i, big_endian(p, 1u << (c - 0xd9))); break;
         case 0xdc: case 0xdd: i = (struct item){ KIND_ARRAY, big_endian(p, c == 0xdc ? 2 : 4), NULL }; break;
         case 0xde: case 0xdf: i = (struct item){ KIND_MAP, big_endian(p, c == 0xde ? 2 : 4), NULL }; break;
@@ -101,7 +107,12 @@ static void read_argument(struct pack *p, struct argument *a, uint64_t entries)
     }
 }
 
-struct facts { const char *symbol; uint64_t symbol_bytes; uint32_t most_threads, arguments; struct argument *argument; };
+struct facts {
+    const char *symbol;
+    uint64_t symbol_bytes;
+    uint32_t most_threads, arguments;
+    struct argument *argument;
+};
 
 static void read_arguments(struct pack *p, struct facts *f, uint64_t count)
 {

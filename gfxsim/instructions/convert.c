@@ -9,7 +9,10 @@ static uint32_t to_unsigned(float f)
 }
 static uint32_t to_signed(float f)
 {
-    return f != f ? 0 : f >= 2147483648.0f ? INT32_MAX : f < -2147483648.0f ? (uint32_t)INT32_MIN : (uint32_t)(int32_t)f;
+    return f != f               ? 0
+           : f >= 2147483648.0f ? INT32_MAX
+           : f < -2147483648.0f ? (uint32_t)INT32_MIN
+                                : (uint32_t)(int32_t)f;
 }
 LANES_OF(v_cvt_f32_i32, as_bits((float)SA))
 LANES_OF(v_cvt_f32_u32, as_bits((float)A))

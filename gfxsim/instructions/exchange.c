@@ -1,6 +1,5 @@
 /* What moves values between lanes, or between vectors and scalars. */
 #include "families.h"
-#include "machine/hazards.h"
 #include "machine/registers.h"
 #include "machine/report.h"
 #include "valu.h"
@@ -89,8 +88,10 @@ static trap permlane_swap(struct wave *w, const struct insn *in)
     if (!both(w, in, READER_PERMLANE)) return TRAP_FAULT;
     const uint64_t exec = wave_exec(w);
     if (exec != UINT64_MAX)
-        return wave_fault(w, in, NO_LANE, REPORT_DIVERGENCE, "exchanges lanes while EXEC is 0x%llx: gfxsim does this for "
-                          "all lanes alone", (unsigned long long)exec);
+        return wave_fault(w, in, NO_LANE, REPORT_DIVERGENCE,
+                          "exchanges lanes while EXEC is 0x%llx: gfxsim does this for "
+                          "all lanes alone",
+                          (unsigned long long)exec);
     for (uint32_t l = 0; l < LANES; l++)
         if ((l & block) == 0) swap_lanes(w, a, l + block, b, l);
     written(w, a, 1, WRITER_VALU, 0);

@@ -169,7 +169,8 @@ static trap ds_read_tr(struct wave *w, const struct insn *in)
     FOR_LANES(lane, exec) {
         const uint32_t at = address[lane] + (uint32_t)in->offset;
         if (at % 8 != 0) {
-            wave_fault(w, in, (uint32_t)lane, REPORT_MISALIGNED, "touches LDS address 0x%x, which is no multiple of 8", at);
+            wave_fault(w, in, (uint32_t)lane, REPORT_MISALIGNED, "touches LDS address 0x%x, which is no multiple of 8",
+                       at);
             return TRAP_FAULT;
         }
         if (!lds_access(w, in, (uint32_t)lane, at, bytes, false, e->serial)) return TRAP_FAULT;

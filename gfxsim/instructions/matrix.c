@@ -4,7 +4,6 @@
  * along K; those of 8 bits in the f8f6f4 instructions come in two runs of 16, half of K apart.  The scale of block b of
  * a row comes from lane row + dim * b. */
 #include "families.h"
-#include "machine/hazards.h"
 #include "machine/registers.h"
 #include "machine/report.h"
 #include "matrix/product.h"
@@ -54,8 +53,10 @@ static bool ready(struct wave *w, const struct insn *in)
 {
     const uint64_t exec = wave_exec(w);
     if (exec != UINT64_MAX) {
-        wave_fault(w, in, NO_LANE, REPORT_DIVERGENCE, "multiplies while EXEC is 0x%llx: it ignores EXEC, and all lanes' "
-                   "registers are operands", (unsigned long long)exec);
+        wave_fault(w, in, NO_LANE, REPORT_DIVERGENCE,
+                   "multiplies while EXEC is 0x%llx: it ignores EXEC, and all lanes' "
+                   "registers are operands",
+                   (unsigned long long)exec);
         return false;
     }
     static const char *const names[] = { "", "A of a product", "B of a product", "C of a product" };

@@ -21,7 +21,8 @@ static trap s_endpgm(struct wave *w, const struct insn *in)
 {
     for (uint32_t i = 0; i < w->events; i++)
         if (w->event[i]->kind == EVENT_TO_LDS)
-            return wave_fault(w, in, NO_LANE, REPORT_ASYNC, "ends the wave while a load from memory to LDS, of 0x%llx, is "
+            return wave_fault(w, in, NO_LANE, REPORT_ASYNC,
+                              "ends the wave while a load from memory to LDS, of 0x%llx, is "
                               "under way: no s_waitcnt vmcnt covers it",
                               (unsigned long long)(w->group->grid->launch->program->text + w->event[i]->in->pc));
     events_end(w);
@@ -53,7 +54,8 @@ static trap s_branch(struct wave *w, const struct insn *in) { return take(w, in,
 static trap s_cbranch_scc(struct wave *w, const struct insn *in)
 {
     if (!w->scc_defined && wave_options(w)->check_uninitialised)
-        return wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED, "branches on SCC, which is made of bits that nothing has "
+        return wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED,
+                          "branches on SCC, which is made of bits that nothing has "
                           "written");
     return take(w, in, w->scc == (in->row->detail != 0));
 }
@@ -63,8 +65,10 @@ static trap s_cbranch_vcc(struct wave *w, const struct insn *in)
     struct scalar s;
     if (!scalar_read(w, in, &vcc, &s)) return TRAP_FAULT;
     if (s.undefined != 0 && (s.value & ~s.undefined) == 0 && wave_options(w)->check_uninitialised)
-        return wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED, "branches on VCC, whose bits 0x%llx are made of bits that "
-                          "nothing has written", (unsigned long long)s.undefined);
+        return wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED,
+                          "branches on VCC, whose bits 0x%llx are made of bits that "
+                          "nothing has written",
+                          (unsigned long long)s.undefined);
     return take(w, in, (s.value != 0) == (in->row->detail != 0));
 }
 static trap s_cbranch_exec(struct wave *w, const struct insn *in)

@@ -22,7 +22,8 @@ static trap finish(struct wave *w, const struct insn *in, struct scalar_result r
 {
     if (in->operands > 0 && (in->operand[0].role == 'd' || in->operand[0].role == 'x')) {
         if (in->operand[0].dwords == 1) r.value = (uint32_t)r.value, r.undefined = (uint32_t)r.undefined;
-        if (!scalar_write(w, in, &in->operand[0], (struct scalar){ r.value, r.undefined }, WRITER_SALU)) return TRAP_FAULT;
+        if (!scalar_write(w, in, &in->operand[0], (struct scalar){ r.value, r.undefined }, WRITER_SALU))
+            return TRAP_FAULT;
     }
     if (r.sets_scc) w->scc = r.scc, w->scc_defined = r.undefined == 0;
     return TRAP_NONE;
@@ -64,10 +65,13 @@ SCALAR(s_max_i32, SETS_GIVEN, c = S32(a) >= S32(b); d = c ? a : b)
 SCALAR(s_max_u32, SETS_GIVEN, c = A32 >= B32; d = c ? a : b)
 SCALAR(s_cselect, SETS_NOTHING, d = c ? a : b; undefined = c ? s[0].undefined : s[1].undefined)
 /* a bit that decides alone is known, whatever the other is */
-SCALAR(s_and, SETS_NONZERO, d = a & b; undefined = (s[0].undefined | s[1].undefined) & (a | s[0].undefined) & (b | s[1].undefined))
-SCALAR(s_or, SETS_NONZERO, d = a | b; undefined = (s[0].undefined | s[1].undefined) & (~a | s[0].undefined) & (~b | s[1].undefined))
+SCALAR(s_and, SETS_NONZERO, d = a & b;
+       undefined = (s[0].undefined | s[1].undefined) & (a | s[0].undefined) & (b | s[1].undefined))
+SCALAR(s_or, SETS_NONZERO, d = a | b;
+       undefined = (s[0].undefined | s[1].undefined) & (~a | s[0].undefined) & (~b | s[1].undefined))
 SCALAR(s_xor, SETS_NONZERO, d = a ^ b; undefined = s[0].undefined | s[1].undefined)
-SCALAR(s_andn2, SETS_NONZERO, d = a & ~b; undefined = (s[0].undefined | s[1].undefined) & (a | s[0].undefined) & (~b | s[1].undefined))
+SCALAR(s_andn2, SETS_NONZERO, d = a & ~b;
+       undefined = (s[0].undefined | s[1].undefined) & (a | s[0].undefined) & (~b | s[1].undefined))
 SCALAR(s_orn2, SETS_NONZERO, d = a | ~b; undefined = s[0].undefined | s[1].undefined)
 SCALAR(s_nand, SETS_NONZERO, d = ~(a & b))
 SCALAR(s_nor, SETS_NONZERO, d = ~(a | b))
@@ -83,7 +87,8 @@ SCALAR(s_bfm_b64, SETS_NOTHING, d = ((UINT64_C(1) << (a & 63)) - 1) << (b & 63))
 SCALAR(s_mul_i32, SETS_NOTHING, d = A32 * (uint64_t)B32)
 static uint64_t field(uint64_t a, uint64_t b, uint32_t bits, bool is_signed)
 {
-    const uint32_t offset = (uint32_t)b & (bits - 1), asked = (uint32_t)(b >> 16) & 0x7f, width = asked > bits ? bits : asked;
+    const uint32_t offset = (uint32_t)b & (bits - 1), asked = (uint32_t)(b >> 16) & 0x7f,
+                   width = asked > bits ? bits : asked;
     if (width == 0) return 0;
     const uint64_t shifted = a >> offset, ones = width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
     const uint64_t value = shifted & ones;
@@ -93,7 +98,8 @@ SCALAR(s_bfe_u32, SETS_NONZERO, d = field(A32, b, 32, false))
 SCALAR(s_bfe_i32, SETS_NONZERO, d = field((uint64_t)(int64_t)S32(a), b, 32, true))
 SCALAR(s_bfe_u64, SETS_NONZERO, d = field(a, b, 64, false))
 SCALAR(s_bfe_i64, SETS_NONZERO, d = field(a, b, 64, true))
-SCALAR(s_absdiff_i32, SETS_NONZERO, const int64_t difference = (int64_t)S32(a) - S32(b); d = (uint64_t)(difference < 0 ? -difference : difference))
+SCALAR(s_absdiff_i32, SETS_NONZERO, const int64_t difference = (int64_t)S32(a) - S32(b);
+       d = (uint64_t)(difference < 0 ? -difference : difference))
 SCALAR(s_mul_hi_u32, SETS_NOTHING, d = A32 * (uint64_t)B32 >> 32)
 SCALAR(s_mul_hi_i32, SETS_NOTHING, d = (uint64_t)((int64_t)S32(a) * S32(b)) >> 32)
 SCALAR(s_lshl_add_u32, SETS_GIVEN, d = ((uint64_t)A32 << in->row->detail) + B32; c = d >> 32 != 0)
@@ -176,12 +182,14 @@ SCALAR(s_bitcmp, SETS_GIVEN, c = (a >> (b & (in->operand[0].dwords == 2 ? 63 : 3
 
 static const struct row rows_k[] = {
     { "s_movk_i32", 0, "d1", 0, 0, s_movk_i32, NULL }, { "s_cmovk_i32", 1, "d1", 0, 0, s_cmovk_i32, NULL },
-    { "s_cmpk_eq_i32", 2, "x1", 0, EQUAL, s_cmpk_i32, NULL }, { "s_cmpk_lg_i32", 3, "x1", 0, DIFFERENT, s_cmpk_i32, NULL },
+    { "s_cmpk_eq_i32", 2, "x1", 0, EQUAL, s_cmpk_i32, NULL },
+      { "s_cmpk_lg_i32", 3, "x1", 0, DIFFERENT, s_cmpk_i32, NULL },
     { "s_cmpk_gt_i32", 4, "x1", 0, GREATER, s_cmpk_i32, NULL },
     { "s_cmpk_ge_i32", 5, "x1", 0, GREATER_EQUAL, s_cmpk_i32, NULL },
     { "s_cmpk_lt_i32", 6, "x1", 0, LESS, s_cmpk_i32, NULL },
     { "s_cmpk_le_i32", 7, "x1", 0, LESS_EQUAL, s_cmpk_i32, NULL },
-    { "s_cmpk_eq_u32", 8, "x1", 0, EQUAL, s_cmpk_u32, NULL }, { "s_cmpk_lg_u32", 9, "x1", 0, DIFFERENT, s_cmpk_u32, NULL },
+    { "s_cmpk_eq_u32", 8, "x1", 0, EQUAL, s_cmpk_u32, NULL },
+      { "s_cmpk_lg_u32", 9, "x1", 0, DIFFERENT, s_cmpk_u32, NULL },
     { "s_cmpk_gt_u32", 10, "x1", 0, GREATER, s_cmpk_u32, NULL },
     { "s_cmpk_ge_u32", 11, "x1", 0, GREATER_EQUAL, s_cmpk_u32, NULL },
     { "s_cmpk_lt_u32", 12, "x1", 0, LESS, s_cmpk_u32, NULL },
@@ -191,12 +199,14 @@ static const struct row rows_k[] = {
 const struct family family_scalar_k = FAMILY("Scalar ALU Operations", FORMAT_SOPK, rows_k);
 
 static const struct row rows_c[] = {
-    { "s_cmp_eq_i32", 0, "s1 s1", 0, EQUAL, s_cmp_i32, NULL }, { "s_cmp_lg_i32", 1, "s1 s1", 0, DIFFERENT, s_cmp_i32, NULL },
+    { "s_cmp_eq_i32", 0, "s1 s1", 0, EQUAL, s_cmp_i32, NULL },
+      { "s_cmp_lg_i32", 1, "s1 s1", 0, DIFFERENT, s_cmp_i32, NULL },
     { "s_cmp_gt_i32", 2, "s1 s1", 0, GREATER, s_cmp_i32, NULL },
     { "s_cmp_ge_i32", 3, "s1 s1", 0, GREATER_EQUAL, s_cmp_i32, NULL },
     { "s_cmp_lt_i32", 4, "s1 s1", 0, LESS, s_cmp_i32, NULL },
     { "s_cmp_le_i32", 5, "s1 s1", 0, LESS_EQUAL, s_cmp_i32, NULL },
-    { "s_cmp_eq_u32", 6, "s1 s1", 0, EQUAL, s_cmp_u32, NULL }, { "s_cmp_lg_u32", 7, "s1 s1", 0, DIFFERENT, s_cmp_u32, NULL },
+    { "s_cmp_eq_u32", 6, "s1 s1", 0, EQUAL, s_cmp_u32, NULL },
+      { "s_cmp_lg_u32", 7, "s1 s1", 0, DIFFERENT, s_cmp_u32, NULL },
     { "s_cmp_gt_u32", 8, "s1 s1", 0, GREATER, s_cmp_u32, NULL },
     { "s_cmp_ge_u32", 9, "s1 s1", 0, GREATER_EQUAL, s_cmp_u32, NULL },
     { "s_cmp_lt_u32", 10, "s1 s1", 0, LESS, s_cmp_u32, NULL },
@@ -222,7 +232,8 @@ static uint64_t mirrored(uint64_t a, int bits)
 SCALAR(s_brev, SETS_NOTHING, d = mirrored(a, 32 * in->operand[0].dwords))
 SCALAR(s_bcnt1, SETS_NONZERO, d = (uint64_t)__builtin_popcountll(a))
 SCALAR(s_ff1, SETS_NOTHING, d = a == 0 ? UINT64_MAX : (uint64_t)__builtin_ctzll(a))
-SCALAR(s_flbit, SETS_NOTHING, d = a == 0 ? UINT64_MAX : (uint64_t)__builtin_clzll(a) - (in->operand[1].dwords == 1 ? 32 : 0))
+SCALAR(s_flbit, SETS_NOTHING,
+       d = a == 0 ? UINT64_MAX : (uint64_t)__builtin_clzll(a) - (in->operand[1].dwords == 1 ? 32 : 0))
 SCALAR(s_sext_i8, SETS_NOTHING, d = (uint64_t)(int64_t)(int8_t)a)
 SCALAR(s_sext_i16, SETS_NOTHING, d = (uint64_t)(int64_t)(int16_t)a)
 /* the destination is the second source */

@@ -64,7 +64,8 @@ static void store_wide(struct lanes *x, uint32_t i, uint32_t l, double value)
     const enum element e = other_of(x);
     const float f = (float)value;
     if (e == FP32) x->d[i * LANES + l] = as_bits(f);
-    else set_bits(&x->d[i / 2 * LANES + l], e == ELEMENT_BF16 ? float_to_bfloat(f) : float_to_half(f), 16 * (i % 2), 16);
+    else
+        set_bits(&x->d[i / 2 * LANES + l], e == ELEMENT_BF16 ? float_to_bfloat(f) : float_to_half(f), 16 * (i % 2), 16);
 }
 static void unpack_two(struct lanes *x)
 {
@@ -108,7 +109,8 @@ static void unpack_32(struct lanes *x)
             const uint32_t bit = 6 * i, dword = bit / 32;
             uint64_t two = x->s[0][dword * LANES + l];
             if (bit % 32 > 26) two |= (uint64_t)x->s[0][(dword + 1) * LANES + l] << 32;
-            store_wide(x, i, l, ldexp(element_value(packed_of(x), (uint32_t)(two >> bit % 32) & 63), exponent_of(x, l)));
+            store_wide(x, i, l,
+                       ldexp(element_value(packed_of(x), (uint32_t)(two >> bit % 32) & 63), exponent_of(x, l)));
         }
 }
 
@@ -121,7 +123,10 @@ static void unpack_32(struct lanes *x)
 #define BF ELEMENT_BF16
 enum { INTO = ROW_SELECTS | ROW_OWN_DEFINED };
 #define PACK_F32(name, opcode, packed) \
-    { "v_cvt_scalef32_pk_" name, opcode, "x1 s1f s1f s1f", INTO | ROW_FLOAT, FORMATS(packed, FP32, 2), valu_run, pack_two }
+    { \
+        "v_cvt_scalef32_pk_" name, opcode, "x1 s1f s1f s1f", INTO | ROW_FLOAT, FORMATS(packed, FP32, 2), valu_run, \
+            pack_two \
+    }
 #define PACK_16(name, opcode, packed, other) \
     { "v_cvt_scalef32_pk_" name, opcode, "x1 s1 s1f", INTO, FORMATS(packed, other, 1), valu_run, pack_two }
 #define UNPACK(name, opcode, words, packed, other) \

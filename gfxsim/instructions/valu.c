@@ -1,7 +1,6 @@
 /* Sources, results and EXEC of vector arithmetic. */
 #include "valu.h"
 
-#include "machine/hazards.h"
 #include "machine/registers.h"
 #include "machine/report.h"
 

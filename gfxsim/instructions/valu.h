@@ -37,7 +37,10 @@ static inline uint32_t as_bits(float f)
     memcpy(&bits, &f, 4);
     return bits;
 }
-static inline uint64_t pair(const uint32_t *row, uint32_t lane) { return row[lane] | (uint64_t)row[LANES + lane] << 32; }
+static inline uint64_t pair(const uint32_t *row, uint32_t lane)
+{
+    return row[lane] | (uint64_t)row[LANES + lane] << 32;
+}
 static inline void set_pair(uint32_t *row, uint32_t lane, uint64_t value)
 {
     row[lane] = (uint32_t)value;

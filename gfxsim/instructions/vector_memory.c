@@ -1,7 +1,7 @@
 /* Global and buffer instructions: loads, stores, loads to LDS, atomics. */
 #include "families.h"
 #include "machine/events.h"
-#include "machine/hazards.h"
+#include "machine/registers.h"
 #include "machine/lds.h"
 #include "machine/memory.h"
 #include "machine/report.h"
@@ -54,7 +54,8 @@ static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes,
         return false;
     if (s->kind == OPERAND_SGPR && !hazard_sgpr_as_address(w, in, s->index, 1)) return false;
     if (in->idxen || (word[0] >> 48 & 0x3fff) != 0 || (word[0] >> 63) != 0) {
-        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "names a buffer with a stride, an index or a swizzle; gfxsim has raw "
+        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL,
+                   "names a buffer with a stride, an index or a swizzle; gfxsim has raw "
                    "buffers alone");
         return false;
     }
@@ -102,7 +103,8 @@ static bool in_memory(struct wave *w, const struct insn *in, uint32_t lane, uint
 
 static bool find_target(struct wave *w, const struct insn *in, uint32_t bytes, bool writes, struct target *t)
 {
-    if (!(in->encoding == FORMAT_BUFFER ? buffer_target(w, in, bytes, t) : global_target(w, in, bytes, t))) return false;
+    if (!(in->encoding == FORMAT_BUFFER ? buffer_target(w, in, bytes, t) : global_target(w, in, bytes, t)))
+        return false;
     FOR_LANES(l, wave_exec(w)) {
         const uint32_t there = bytes < 4 && t->dwords[l] != 0 ? bytes : 4u * t->dwords[l];
         if (there != 0 && !in_memory(w, in, (uint32_t)l, t->address[l], there, writes)) return false;
@@ -118,8 +120,8 @@ static trap load_to_lds(struct wave *w, const struct insn *in, const struct targ
     uint64_t base;
     if (!hazard_m0(w, in) || !scalar_defined(w, in, &m0, "the LDS address (M0)", &base)) return TRAP_FAULT;
     if (base % 4 != 0)
-        return wave_fault(w, in, NO_LANE, REPORT_MISALIGNED, "loads to LDS address 0x%llx (M0), which is no multiple of 4",
-                          (unsigned long long)base);
+        return wave_fault(w, in, NO_LANE, REPORT_MISALIGNED,
+                          "loads to LDS address 0x%llx (M0), which is no multiple of 4", (unsigned long long)base);
     struct event *e = event_new(w, in, COUNTER_VM, EVENT_TO_LDS);
     if (e == NULL || (e->serial = lds_event(w, in, true)) == 0) return TRAP_FAULT;
     e->bytes = (uint8_t)bytes;
@@ -177,7 +179,8 @@ static trap store(struct wave *w, const struct insn *in)
 
 /* ---- atomics ---- */
 
-enum atomic { ATOMIC_ADD, ATOMIC_SMIN, ATOMIC_UMIN, ATOMIC_SMAX, ATOMIC_UMAX, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR, ATOMIC_ADD_F32,
+enum atomic { ATOMIC_ADD, ATOMIC_SMIN, ATOMIC_UMIN, ATOMIC_SMAX, ATOMIC_UMAX, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR,
+              ATOMIC_ADD_F32,
               ATOMIC_ADD_BF16, ATOMIC_ADD_F16 };
 
 static uint32_t two_halves(uint32_t a, uint32_t b, bool brain)
@@ -249,24 +252,39 @@ static trap atomic(struct wave *w, const struct insn *in)
 #define S(name, opcode, words, detail) { name, opcode, words, ROW_STORES, detail, store, NULL }
 #define AT(name, opcode, how) { name, opcode, "d1 a1 s1 b2", ROW_RETURNS, 4 | (how) << 16, atomic, NULL }
 static const struct row rows_global[] = {
-    L("global_load_ubyte", 16, "d1 a1 b2", 1), L("global_load_sbyte", 17, "d1 a1 b2", 1 | EXTENDS),
-    L("global_load_ushort", 18, "d1 a1 b2", 2), L("global_load_sshort", 19, "d1 a1 b2", 2 | EXTENDS),
-    L("global_load_dword", 20, "d1 a1 b2", 4), L("global_load_dwordx2", 21, "d2 a1 b2", 8),
-    L("global_load_dwordx3", 22, "d3 a1 b2", 12), L("global_load_dwordx4", 23, "d4 a1 b2", 16),
-    S("global_store_byte", 24, "a1 s1 b2", 1), S("global_store_byte_d16_hi", 25, "a1 s1 b2", 1 | UPPER_HALF),
-    S("global_store_short", 26, "a1 s1 b2", 2), S("global_store_short_d16_hi", 27, "a1 s1 b2", 2 | UPPER_HALF),
-    S("global_store_dword", 28, "a1 s1 b2", 4), S("global_store_dwordx2", 29, "a1 s2 b2", 8),
-    S("global_store_dwordx3", 30, "a1 s3 b2", 12), S("global_store_dwordx4", 31, "a1 s4 b2", 16),
-    L("global_load_ubyte_d16", 32, "d1 a1 b2", 1 | LOWER_HALF), L("global_load_ubyte_d16_hi", 33, "d1 a1 b2", 1 | UPPER_HALF),
-    L("global_load_short_d16", 36, "d1 a1 b2", 2 | LOWER_HALF), L("global_load_short_d16_hi", 37, "d1 a1 b2", 2 | UPPER_HALF),
+    L("global_load_ubyte", 16, "d1 a1 b2", 1),
+    L("global_load_sbyte", 17, "d1 a1 b2", 1 | EXTENDS),
+    L("global_load_ushort", 18, "d1 a1 b2", 2),
+    L("global_load_sshort", 19, "d1 a1 b2", 2 | EXTENDS),
+    L("global_load_dword", 20, "d1 a1 b2", 4),
+    L("global_load_dwordx2", 21, "d2 a1 b2", 8),
+    L("global_load_dwordx3", 22, "d3 a1 b2", 12),
+    L("global_load_dwordx4", 23, "d4 a1 b2", 16),
+    S("global_store_byte", 24, "a1 s1 b2", 1),
+    S("global_store_byte_d16_hi", 25, "a1 s1 b2", 1 | UPPER_HALF),
+    S("global_store_short", 26, "a1 s1 b2", 2),
+    S("global_store_short_d16_hi", 27, "a1 s1 b2", 2 | UPPER_HALF),
+    S("global_store_dword", 28, "a1 s1 b2", 4),
+    S("global_store_dwordx2", 29, "a1 s2 b2", 8),
+    S("global_store_dwordx3", 30, "a1 s3 b2", 12),
+    S("global_store_dwordx4", 31, "a1 s4 b2", 16),
+    L("global_load_ubyte_d16", 32, "d1 a1 b2", 1 | LOWER_HALF),
+    L("global_load_ubyte_d16_hi", 33, "d1 a1 b2", 1 | UPPER_HALF),
+    L("global_load_short_d16", 36, "d1 a1 b2", 2 | LOWER_HALF),
+    L("global_load_short_d16_hi", 37, "d1 a1 b2", 2 | UPPER_HALF),
     { "global_load_lds_dword", 42, "a1 b2", ROW_TO_LDS, 4, load, NULL },
     { "global_load_lds_dwordx4", 125, "a1 b2", ROW_TO_LDS, 16, load, NULL },
     { "global_load_lds_dwordx3", 126, "a1 b2", ROW_TO_LDS, 12, load, NULL },
-    AT("global_atomic_add", 66, ATOMIC_ADD), AT("global_atomic_smin", 68, ATOMIC_SMIN),
-    AT("global_atomic_umin", 69, ATOMIC_UMIN), AT("global_atomic_smax", 70, ATOMIC_SMAX),
-    AT("global_atomic_umax", 71, ATOMIC_UMAX), AT("global_atomic_and", 72, ATOMIC_AND),
-    AT("global_atomic_or", 73, ATOMIC_OR), AT("global_atomic_xor", 74, ATOMIC_XOR),
-    AT("global_atomic_add_f32", 77, ATOMIC_ADD_F32), AT("global_atomic_pk_add_f16", 78, ATOMIC_ADD_F16),
+    AT("global_atomic_add", 66, ATOMIC_ADD),
+    AT("global_atomic_smin", 68, ATOMIC_SMIN),
+    AT("global_atomic_umin", 69, ATOMIC_UMIN),
+    AT("global_atomic_smax", 70, ATOMIC_SMAX),
+    AT("global_atomic_umax", 71, ATOMIC_UMAX),
+    AT("global_atomic_and", 72, ATOMIC_AND),
+    AT("global_atomic_or", 73, ATOMIC_OR),
+    AT("global_atomic_xor", 74, ATOMIC_XOR),
+    AT("global_atomic_add_f32", 77, ATOMIC_ADD_F32),
+    AT("global_atomic_pk_add_f16", 78, ATOMIC_ADD_F16),
     AT("global_atomic_pk_add_bf16", 82, ATOMIC_ADD_BF16),
 };
 const struct family family_global = FAMILY("Flat Memory Instructions", FORMAT_GLOBAL, rows_global);

@@ -125,9 +125,11 @@ static void *work(void *argument)
         const uint64_t all = atomic_fetch_add(&grid->steps, steps) + steps;
         if (!ok) break;
         if (limit != 0 && all > limit)
-            grid_fault(grid, REPORT_STEPS, "its workgroups have taken %llu steps, the limit of %llu (GFXSIM_GRID_STEPS) "
-                       "is reached in number %llu of %llu workgroups", (unsigned long long)all,
-                       (unsigned long long)limit, (unsigned long long)number, (unsigned long long)grid->workgroups);
+            grid_fault(grid, REPORT_STEPS,
+                       "its workgroups have taken %llu steps, the limit of %llu (GFXSIM_GRID_STEPS) "
+                       "is reached in number %llu of %llu workgroups",
+                       (unsigned long long)all, (unsigned long long)limit, (unsigned long long)number,
+                       (unsigned long long)grid->workgroups);
     }
     if (g != NULL) {
         atomic_fetch_add(&grid->bank_conflicts, g->bank_conflicts);
@@ -161,7 +163,8 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
     grid->threads = l->block[0] * l->block[1] * l->block[2];
     grid->lds_bytes = l->kernel->lds_bytes + l->dynamic_lds;
     pthread_mutex_init(&grid->atomics, NULL);
-    const uint64_t least = (uint64_t)START_STEPS * ((grid->threads + LANES - 1) / LANES), limit = options->grid_step_limit;
+    const uint64_t least = (uint64_t)START_STEPS * ((grid->threads + LANES - 1) / LANES),
+                   limit = options->grid_step_limit;
     if (limit != 0 && grid->workgroups > limit / least)
         grid_fault(grid, REPORT_STEPS, "it has %llu workgroups, which take more than the limit of %llu steps "
                    "(GFXSIM_GRID_STEPS) even if they do nothing", (unsigned long long)grid->workgroups,

@@ -3,7 +3,11 @@
 #ifndef GFXSIM_MACHINE_HAZARDS_H
 #define GFXSIM_MACHINE_HAZARDS_H
 
-#include "registers.h"
+#include "machine.h"
+
+/* What reads a register, for the table of wait states. */
+enum reader { READER_VALU, READER_DPP, READER_LANE, READER_PERMLANE, READER_MATRIX_AB, READER_MATRIX_C, READER_MEMORY,
+              READER_TRANSCENDENTAL, READER_SALU };
 
 /* Each is false after a report. */
 bool hazard_vgpr(struct wave *w, const struct insn *in, uint32_t row, uint32_t dwords, enum reader reader);

@@ -84,9 +84,10 @@ static bool differs(const struct memory *m, uint8_t **copy, const struct machine
         uint64_t at = 0;
         while (now[at] == copy[i][at]) at++;
         *report = (struct report){ .code = REPORT_SCHEDULES, .lane = NO_LANE };
-        snprintf(report->sentence, sizeof report->sentence, "leaves 0x%02x in byte %llu of an allocation of %llu bytes, "
-                 "and 0x%02x under the first schedule", now[at], (unsigned long long)at, (unsigned long long)a->bytes,
-                 copy[i][at]);
+        snprintf(report->sentence, sizeof report->sentence,
+                 "leaves 0x%02x in byte %llu of an allocation of %llu bytes, "
+                 "and 0x%02x under the first schedule",
+                 now[at], (unsigned long long)at, (unsigned long long)a->bytes, copy[i][at]);
         snprintf(report->text, sizeof report->text, "gfxsim: %s\n  what     %s\n  where    kernel %.200s\n  again    "
                  "GFXSIM_SEED=%llu\n", report_code_name(REPORT_SCHEDULES), report->sentence, l->kernel->name,
                  (unsigned long long)o->seed);

@@ -1,7 +1,7 @@
 /* LDS: bytes, which of them anything has written, and who touched them last.
  *
- * An access is an event: active from its issue, complete for its wave when s_waitcnt has waited for it, public when that
- * wave has passed an s_barrier since.  Another wave may conflict with it only when it is public; the own wave must
+ * An access is an event: active from its issue, complete for its wave when s_waitcnt has waited for it, public when
+ * that wave has passed an s_barrier since.  Another wave may conflict with it only when it is public; the own wave must
  * have waited for what moves from memory to LDS. */
 #ifndef GFXSIM_MACHINE_LDS_H
 #define GFXSIM_MACHINE_LDS_H

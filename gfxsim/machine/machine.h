@@ -75,7 +75,8 @@ struct lds_event {
     uint32_t pc;
     uint16_t wave;
     bool to_lds, complete;
-    uint32_t published;                   /* the number of barriers behind which all waves see it; UINT32_MAX: not yet */
+    uint32_t published;                   /* the number of barriers behind which all waves see it; UINT32_MAX: not
+                                             yet */
 };
 
 struct lds {
@@ -122,7 +123,6 @@ struct wave {
     const struct allocation *recent;
     uint64_t lane_exists;
     uint64_t steps;
-    bool gpr_idx;
 };
 
 struct workgroup {

@@ -1,7 +1,6 @@
 /* Registers: what may be touched, and when. */
 #include "registers.h"
 
-#include "hazards.h"
 #include "report.h"
 
 static const char *const waits[COUNTERS] = { "vmcnt", "lgkmcnt", "lgkmcnt(0)" };

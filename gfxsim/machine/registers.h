@@ -2,11 +2,7 @@
 #ifndef GFXSIM_MACHINE_REGISTERS_H
 #define GFXSIM_MACHINE_REGISTERS_H
 
-#include "machine.h"
-
-/* What reads a register, for the table of wait states. */
-enum reader { READER_VALU, READER_DPP, READER_LANE, READER_PERMLANE, READER_MATRIX_AB, READER_MATRIX_C, READER_MEMORY,
-              READER_TRANSCENDENTAL, READER_SALU };
+#include "hazards.h"
 
 static inline uint32_t operand_row(const struct operand *o)
 {

@@ -51,7 +51,7 @@ void wave_start(struct wave *w, struct workgroup *g, uint32_t index)
     /* what stays allocated stays; registers are not cleared but undefined */
     w->group = g, w->index = index;
     w->pc = (uint32_t)(l->kernel->entry - l->program->text);
-    w->ended = w->scc = w->scc_defined = w->gpr_idx = false;
+    w->ended = w->scc = w->scc_defined = false;
     w->barriers = w->barrier_pc = 0;
     w->vgprs = l->kernel->vgprs, w->agprs = l->kernel->agprs;
     w->state = 16, w->steps = 0, w->recent = NULL;
@@ -100,8 +100,10 @@ static trap unknown(struct wave *w, const struct insn *in)
 static trap too_many(struct wave *w, const struct insn *in)
 {
     const struct machine_options *o = wave_options(w);
-    return wave_fault(w, in, NO_LANE, REPORT_STEPS, "is where this workgroup has taken %llu steps, its limit: an endless "
-                      "loop, or GFXSIM_STEPS is too small", (unsigned long long)o->step_limit);
+    return wave_fault(w, in, NO_LANE, REPORT_STEPS,
+                      "is where this workgroup has taken %llu steps, its limit: an endless "
+                      "loop, or GFXSIM_STEPS is too small",
+                      (unsigned long long)o->step_limit);
 }
 
 trap wave_run(struct wave *w)

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /* The first five as cbsz and blgp number them. */
-enum element { ELEMENT_E4M3, ELEMENT_E5M2, ELEMENT_E2M3, ELEMENT_E3M2, ELEMENT_E2M1, ELEMENT_BF16, ELEMENT_F16, ELEMENT_I8,
+enum element { ELEMENT_E4M3, ELEMENT_E5M2, ELEMENT_E2M3, ELEMENT_E3M2, ELEMENT_E2M1, ELEMENT_BF16, ELEMENT_F16,
+               ELEMENT_I8,
                ELEMENTS };
 
 uint32_t element_bits(enum element e);

@@ -37,9 +37,11 @@ static const struct expected all[] = {
     { "undefined_branch", REPORT_UNINITIALISED, "branches on SCC" }, { "defined_branch", REPORT_NONE, "" },
     { "undefined_lds", REPORT_UNINITIALISED, "v2 as what it stores" },
     { "undefined_product", REPORT_UNINITIALISED, "v6 as B of a product" }, { "defined_product", REPORT_NONE, "" },
-    { "outside_of_memory", REPORT_OUT_OF_BOUNDS, "the nearest allocation below has 516 bytes, of which this is number 516" },
+    { "outside_of_memory", REPORT_OUT_OF_BOUNDS,
+      "the nearest allocation below has 516 bytes, of which this is number 516" },
     { "inside_of_memory", REPORT_NONE, "" }, { "inside_of_lds", REPORT_NONE, "" },
-    { "outside_of_lds", REPORT_MISALIGNED, "no multiple of 4" }, { "outside_of_lds_end", REPORT_OUT_OF_BOUNDS, "has 4096 bytes" },
+    { "outside_of_lds", REPORT_MISALIGNED, "no multiple of 4" },
+      { "outside_of_lds_end", REPORT_OUT_OF_BOUNDS, "has 4096 bytes" },
     { "outside_of_arguments", REPORT_OUT_OF_BOUNDS, "behind the end of the kernel's arguments" },
     { "writes_arguments", REPORT_OUT_OF_BOUNDS, "in code or in the kernel's arguments" },
     { "outside_of_buffer", REPORT_NONE, "" },
@@ -171,9 +173,15 @@ static void a_report_says_what_where_and_how_again(struct test *t)
     bool ok;
     o.schedule = SCHEDULE_LATEST;                                         /* wave 1 comes first */
     if (start(&s, t, "no_barrier", &o, &ok)) {
-        static const char *const lines[] = {
-            "gfxsim: race\n", " the byte at LDS address 0x", ", which wave ", "(ds_read_b32 v2, v3): no s_barrier of both lies between", "\n  where    kernel k, workgroup (0,0,0), wave ", "\n  code     0x", ": ds_write_b32 v1, v0\n",
-            "\n  manual   CDNA4 ISA, Data Share Operations\n", "\n  again    GFXSIM_SCHEDULE=latest GFXSIM_SEED=1\n" };
+        static const char *const lines[] = { "gfxsim: race\n",
+                                             " the byte at LDS address 0x",
+                                             ", which wave ",
+                                             "(ds_read_b32 v2, v3): no s_barrier of both lies between",
+                                             "\n  where    kernel k, workgroup (0,0,0), wave ",
+                                             "\n  code     0x",
+                                             ": ds_write_b32 v1, v0\n",
+                                             "\n  manual   CDNA4 ISA, Data Share Operations\n",
+                                             "\n  again    GFXSIM_SCHEDULE=latest GFXSIM_SEED=1\n" };
         for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
             if (strstr(s.report.text, lines[i]) == NULL) FAIL(t, "no \"%s\" in\n%s", lines[i], s.report.text);
     }
@@ -182,9 +190,11 @@ static void a_report_says_what_where_and_how_again(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {
-        TEST(every_check_catches_its_kernel_and_no_other), TEST(every_kernel_is_expected), TEST(switches_switch_checks_off),
-        TEST(schedules_disagree_without_the_check), TEST(bank_conflicts_are_counted),
-        TEST(a_report_says_what_where_and_how_again) };
+    static const struct test_case cases[] = { TEST(every_check_catches_its_kernel_and_no_other),
+                                              TEST(every_kernel_is_expected),
+                                              TEST(switches_switch_checks_off),
+                                              TEST(schedules_disagree_without_the_check),
+                                              TEST(bank_conflicts_are_counted),
+                                              TEST(a_report_says_what_where_and_how_again) };
     return TEST_MAIN(argc, argv, cases);
 }

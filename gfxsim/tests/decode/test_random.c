@@ -35,7 +35,8 @@ static size_t draw_program(struct test *t, uint32_t *word)
         const bool known = decode(&in, (const uint8_t *)drawn, sizeof drawn, 0);
         if (!known && rnd_below(t, 2000) != 0) continue;
         if (in.row != NULL && rnd_below(t, 256) != 0
-            && (in.row->run == NULL || strcmp(in.row->name, "s_endpgm") == 0 || strncmp(in.row->name, "s_setpc", 7) == 0))
+            && (in.row->run == NULL || strcmp(in.row->name, "s_endpgm") == 0
+                || strncmp(in.row->name, "s_setpc", 7) == 0))
             continue;
         const size_t words = in.bytes / 4 == 0 ? 1 : in.bytes / 4;
         memcpy(word + at, drawn, 4 * words);
@@ -59,7 +60,8 @@ static uint64_t run_one(struct test *t, struct simulation *s, uint8_t *file, uin
     if (simulation_open(s, t, file, bytes, &o)) {
         const uint64_t arguments[2] = { simulation_put(s, NULL, 4096), simulation_put(s, NULL, 4096) };
         const bool ok = simulation_run(s, "k", 1, 64, 0, arguments, sizeof arguments);
-        if (!ok && (s->report.code == REPORT_NONE || strlen(s->report.sentence) < 10)) FAIL(t, "a report without a sentence");
+        if (!ok && (s->report.code == REPORT_NONE || strlen(s->report.sentence) < 10))
+            FAIL(t, "a report without a sentence");
         if (!ok && strncmp(s->report.text, "gfxsim: ", 8) != 0) FAIL(t, "a report without a text");
         steps = s->machine.steps - 256;                                   /* what the wave's start counts */
     }
@@ -76,7 +78,8 @@ static void random_instructions_do_not_crash(struct test *t)
     struct simulation s;
     uint64_t steps = 0, runs = 0;
     while (file != NULL && word != NULL && steps < most && runs < most / 4) steps += run_one(t, &s, file, word), runs++;
-    if (steps < most) FAIL(t, "%llu runs executed %llu instructions only", (unsigned long long)runs, (unsigned long long)steps);
+    if (steps < most)
+        FAIL(t, "%llu runs executed %llu instructions only", (unsigned long long)runs, (unsigned long long)steps);
     free(file);
     free(word);
 }

@@ -12,25 +12,42 @@ static const struct { const char *name; uint32_t words; uint32_t word[64]; } ker
 
 typedef void *handle;
 #define FUNCTIONS(X) \
-    X(hipInit, (unsigned)) X(hipRuntimeGetVersion, (int *)) X(hipGetDeviceCount, (int *)) X(hipDeviceGet, (int *, int)) \
-    X(hipDeviceGetName, (char *, int, int)) X(hipDeviceTotalMem, (size_t *, int)) \
-    X(hipDeviceGetAttribute, (int *, int, int)) X(hipGetDevicePropertiesR0600, (void *, int)) X(hipGetDevice, (int *)) \
-    X(hipSetDevice, (int)) X(hipModuleLoadData, (handle *, const void *)) X(hipModuleUnload, (handle)) \
-    X(hipModuleGetFunction, (handle *, handle, const char *)) X(hipFuncGetAttribute, (int *, int, handle)) \
-    X(hipModuleLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, \
-                              void **)) \
-    X(hipMalloc, (void **, size_t)) X(hipFree, (void *)) X(hipMallocAsync, (void **, size_t, handle)) \
-    X(hipFreeAsync, (void *, handle)) X(hipHostMalloc, (void **, size_t, unsigned)) X(hipHostFree, (void *)) \
-    X(hipMemcpyAsync, (void *, const void *, size_t, int, handle)) X(hipMemcpyHtoDAsync, (void *, void *, size_t, handle)) \
-    X(hipMemcpyDtoHAsync, (void *, void *, size_t, handle)) X(hipMemcpyDtoDAsync, (void *, void *, size_t, handle)) \
-    X(hipMemsetD8Async, (void *, unsigned char, size_t, handle)) X(hipMemsetD32Async, (void *, int, size_t, handle)) \
-    X(hipStreamCreateWithFlags, (handle *, unsigned)) X(hipStreamDestroy, (handle)) X(hipStreamSynchronize, (handle)) \
-    X(hipStreamWaitEvent, (handle, handle, unsigned)) X(hipStreamIsCapturing, (handle, int *)) X(hipStreamQuery, (handle)) \
-    X(hipEventCreateWithFlags, (handle *, unsigned)) X(hipEventRecord, (handle, handle)) X(hipEventSynchronize, (handle)) \
-    X(hipEventQuery, (handle)) X(hipEventElapsedTime, (float *, handle, handle)) X(hipEventDestroy, (handle)) \
-    X(hipStreamBeginCapture, (handle, int)) X(hipStreamEndCapture, (handle, handle *)) \
-    X(hipGraphInstantiate, (handle *, handle, handle, char *, size_t)) X(hipGraphLaunch, (handle, handle)) \
-    X(hipGraphExecDestroy, (handle)) X(hipGraphDestroy, (handle)) X(hipPointerGetAttributes, (void *, const void *))
+    X(hipInit, (unsigned)) \
+    X(hipRuntimeGetVersion, (int *)) X(hipGetDeviceCount, (int *)) X(hipDeviceGet, (int *, int)) \
+        X(hipDeviceGetName, (char *, int, int)) X(hipDeviceTotalMem, (size_t *, int)) X( \
+            hipDeviceGetAttribute, (int *, int, int)) X(hipGetDevicePropertiesR0600, \
+                                                        (void *, int)) X(hipGetDevice, (int *)) X(hipSetDevice, (int)) \
+            X(hipModuleLoadData, (handle *, const void *)) X(hipModuleUnload, (handle)) X( \
+                hipModuleGetFunction, (handle *, handle, const char *)) X(hipFuncGetAttribute, (int *, int, handle)) \
+                X(hipModuleLaunchKernel, \
+                  (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, \
+                   void **)) X(hipMalloc, (void **, size_t)) X(hipFree, (void *)) \
+                    X(hipMallocAsync, (void **, size_t, handle)) X(hipFreeAsync, (void *, handle)) X( \
+                        hipHostMalloc, (void **, size_t, unsigned)) X(hipHostFree, (void *)) \
+                        X(hipMemcpyAsync, (void *, const void *, size_t, int, handle)) X( \
+                            hipMemcpyHtoDAsync, \
+                            (void *, void *, size_t, handle)) X(hipMemcpyDtoHAsync, (void *, void *, size_t, handle)) \
+                            X(hipMemcpyDtoDAsync, (void *, void *, size_t, handle)) \
+                                X(hipMemsetD8Async, (void *, unsigned char, size_t, handle)) \
+                                    X(hipMemsetD32Async, \
+                                      (void *, int, size_t, handle)) X(hipStreamCreateWithFlags, (handle *, unsigned)) \
+                                        X(hipStreamDestroy, (handle)) X(hipStreamSynchronize, (handle)) \
+                                            X(hipStreamWaitEvent, (handle, handle, unsigned)) \
+                                                X(hipStreamIsCapturing, (handle, int *)) X(hipStreamQuery, (handle)) \
+                                                    X(hipEventCreateWithFlags, \
+                                                      (handle *, unsigned)) X(hipEventRecord, (handle, handle)) \
+                                                        X(hipEventSynchronize, (handle)) X(hipEventQuery, (handle)) \
+                                                            X(hipEventElapsedTime, (float *, handle, handle)) \
+                                                                X(hipEventDestroy, (handle)) X(hipStreamBeginCapture, \
+                                                                                               (handle, int)) \
+                                                                    X(hipStreamEndCapture, (handle, handle *)) \
+                                                                        X(hipGraphInstantiate, \
+                                                                          (handle *, handle, handle, char *, size_t)) \
+                                                                            X(hipGraphLaunch, (handle, handle)) \
+                                                                                X(hipGraphExecDestroy, (handle)) \
+                                                                                    X(hipGraphDestroy, (handle)) \
+                                                                                        X(hipPointerGetAttributes, \
+                                                                                          (void *, const void *))
 struct hip {
 #define X(name, parameters) int (*name) parameters;
     FUNCTIONS(X)
@@ -123,7 +140,8 @@ static void a_kernel_runs(struct test *t)
     CHECK(t, hip.hipFuncGetAttribute(&value, 0, f) == 0 && value == 256);
     CHECK(t, hip.hipFuncGetAttribute(&value, 1, f) == 0 && value == 4096);
     CHECK(t, hip.hipFreeAsync(b, stream) == 0 && hip.hipFree(a) == 0 && hip.hipFree(a) == 1);
-    CHECK(t, hip.hipEventDestroy(event[0]) == 0 && hip.hipEventDestroy(event[1]) == 0 && hip.hipEventDestroy(event[1]) == 400);
+    CHECK(t, hip.hipEventDestroy(event[0]) == 0 && hip.hipEventDestroy(event[1]) == 0
+                 && hip.hipEventDestroy(event[1]) == 400);
     CHECK(t, hip.hipStreamDestroy(stream) == 0 && hip.hipStreamQuery(stream) == 400);
     CHECK(t, hip.hipModuleUnload(module) == 0 && hip.hipModuleUnload(module) == 400);
     CHECK(t, hip.hipModuleLaunchKernel(f, 1, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL) == 400);
@@ -186,14 +204,16 @@ static void what_cannot_be_launched_is_refused(struct test *t)
         { { 1, 1, 1 }, { 1024, 2, 1 }, 0, 1 },     { { 1, 1, 1 }, { 257, 1, 1 }, 0, 719 },
         { { 1, 1, 1 }, { 64, 1, 1 }, 163840, 1 } };
     for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++) {
-        const int code = hip.hipModuleLaunchKernel(f, launches[i].g[0], launches[i].g[1], launches[i].g[2], launches[i].b[0],
-                                                   launches[i].b[1], launches[i].b[2], launches[i].lds, NULL, parameters, NULL);
+        const int code =
+            hip.hipModuleLaunchKernel(f, launches[i].g[0], launches[i].g[1], launches[i].g[2], launches[i].b[0],
+                                      launches[i].b[1], launches[i].b[2], launches[i].lds, NULL, parameters, NULL);
         if (code != launches[i].code) FAIL(t, "launch %zu gives %d, not %d", i, code, launches[i].code);
     }
     CHECK(t, hip.hipModuleLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, parameters, parameters) == 1);
     CHECK(t, hip.hipModuleLaunchKernel(NULL, 1, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL) == 200);
     CHECK(t, hip.hipModuleGetFunction(&none, module, "j") == 500);
-    CHECK(t, hip.hipModuleLoadData(&none, "no code object, and long enough for an ELF header to be read from it..") == 200);
+    CHECK(t, hip.hipModuleLoadData(&none, "no code object, and long enough for an ELF header to be read from it..")
+                 == 200);
     static uint8_t other[OBJECT_MOST];
     object_build(other, kernels[0].word, kernels[0].words);
     other[48] = 0x4c;                                                     /* gfx942 */
@@ -228,9 +248,12 @@ static void too_many_workgroups_end_with_a_sentence(struct test *t)
 int main(int argc, char **argv)
 {
     setenv("GFXSIM_QUIET", "1", 1);
-    static const struct test_case cases[] = {
-        TEST(the_device_is_a_gfx950), TEST(a_kernel_runs), TEST(memory_is_filled_and_copied), TEST(a_capture_is_replayed),
-        TEST(what_cannot_be_launched_is_refused), TEST(a_fault_is_given_by_later_calls) };
+    static const struct test_case cases[] = { TEST(the_device_is_a_gfx950),
+                                              TEST(a_kernel_runs),
+                                              TEST(memory_is_filled_and_copied),
+                                              TEST(a_capture_is_replayed),
+                                              TEST(what_cannot_be_launched_is_refused),
+                                              TEST(a_fault_is_given_by_later_calls) };
     static const struct test_case endless[] = { TEST(too_many_workgroups_end_with_a_sentence) };
     if (argc > 1 && strcmp(argv[1], "--endless") == 0) return TEST_MAIN(1, argv, endless);
     return TEST_MAIN(argc, argv, cases);

@@ -73,7 +73,8 @@ static void multiply(struct test *t, const struct shape *s, enum rounding roundi
             const int ea = (int)rnd_between(t, -3, 3), eb = (int)rnd_between(t, -3, 3);
             o.wave->vgpr[4][r + s->dim * block] = 0xa5a5a5a5 ^ ((uint32_t)(127 + ea) ^ 0xa5) << 8 * byte_a;
             o.wave->vgpr[5][r + s->dim * block] = 0x5a5a5a5a ^ ((uint32_t)(127 + eb) ^ 0x5a) << 8 * byte_b;
-            for (int k = 32 * block; k < 32 * block + 32; k++) a[r][k] = ldexp(a[r][k], ea), b[r][k] = ldexp(b[r][k], eb);
+            for (int k = 32 * block; k < 32 * block + 32; k++)
+                a[r][k] = ldexp(a[r][k], ea), b[r][k] = ldexp(b[r][k], eb);
         }
     const uint32_t w = 0xd3800000 | s->opcode << 16 | 32, v = (V + 16) | (V + 24) << 9 | (V + 64) << 18;
     const uint32_t plain[2] = { w, v };
@@ -86,8 +87,8 @@ static void multiply(struct test *t, const struct shape *s, enum rounding roundi
                 double want = 0;
                 for (int k = 0; k < s->k; k++) want += a[m][k] * b[n][k];
                 if (result(&o, s, 32, m, n) == (float)want) continue;
-                FAIL(t, "opcode %u, formats %d %d, bytes %u %u: %d,%d is %.9g, not %.9g", s->opcode, s->a, s->b, byte_a, byte_b,
-                     m, n, (double)result(&o, s, 32, m, n), want);
+                FAIL(t, "opcode %u, formats %d %d, bytes %u %u: %d,%d is %.9g, not %.9g", s->opcode, s->a, s->b, byte_a,
+                     byte_b, m, n, (double)result(&o, s, 32, m, n), want);
                 operate_close(&o);
                 return;
             }
@@ -97,7 +98,8 @@ static void multiply(struct test *t, const struct shape *s, enum rounding roundi
 static void elements_are_in_their_places(struct test *t)
 {
     for (int rounding = 0; rounding < 3; rounding++)
-        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) multiply(t, &shapes[i], (enum rounding)rounding, 0, 0);
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+            multiply(t, &shapes[i], (enum rounding)rounding, 0, 0);
 }
 
 /* Every pair of formats, each byte of the scales. */
@@ -115,13 +117,15 @@ static void scales_are_in_their_places(struct test *t)
 static void special_scales(struct test *t)
 {
     static const struct { uint8_t a, b; float want; } cases[] = {
-        { 127, 127, 32.0f }, { 0, 127, 0x1p-122f }, { 0, 0, 0.0f }, { 255, 0, NAN }, { 127, 255, NAN }, { 254, 0, 32.0f },
+        { 127, 127, 32.0f }, { 0, 127, 0x1p-122f }, { 0, 0, 0.0f }, { 255, 0, NAN }, { 127, 255, NAN },
+          { 254, 0, 32.0f },
         { 254, 127, INFINITY } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct operated o;
         if (!operate_open(&o, t)) return;
         for (uint32_t l = 0; l < LANES; l++) {
-            for (uint32_t r = 0; r < 4; r++) o.wave->vgpr[16 + r][l] = o.wave->vgpr[24 + r][l] = l < 16 ? 0x22222222 : 0;
+            for (uint32_t r = 0; r < 4; r++)
+                o.wave->vgpr[16 + r][l] = o.wave->vgpr[24 + r][l] = l < 16 ? 0x22222222 : 0;
             o.wave->vgpr[4][l] = l < 16 ? cases[i].a : 127, o.wave->vgpr[5][l] = l < 16 ? cases[i].b : 127;
         }
         const uint32_t word[4] = { 0xd3ac0000, (V + 4) | (V + 5) << 9, 0xd3ad0000 | 32 | 4u << 8 | 1u << 11,
@@ -140,8 +144,8 @@ static void special_scales(struct test *t)
 static void exact_sums_round_once(struct test *t)
 {
     const double half = 0x1p-24, tiny = 0x1p-300;
-    const double up[3] = { 1, half, tiny }, down[3] = { 1, half, -tiny }, even[2] = { 1, half }, small[2] = { 0x1p-149, 0x1p-150 },
-                 lost[2] = { 0x1p-150, tiny }, gone[1] = { 0x1p-150 };
+    const double up[3] = { 1, half, tiny }, down[3] = { 1, half, -tiny }, even[2] = { 1, half },
+                 small[2] = { 0x1p-149, 0x1p-150 }, lost[2] = { 0x1p-150, tiny }, gone[1] = { 0x1p-150 };
     CHECK(t, sum_exact(up, 3) == 1 + 0x1p-23f);
     CHECK(t, sum_exact(down, 3) == 1);
     CHECK(t, sum_exact(even, 2) == 1);

@@ -106,8 +106,11 @@ static void all_codes_are_unpacked(struct test *t)
 /* 32 numbers of 6 bits, in order; of two sources of 16 fp32, interleaved. */
 static void six_bits(struct test *t)
 {
-    static const struct { uint32_t opcode; enum element e; bool two; } packs[] = {
-        { 601, ELEMENT_E2M3, false }, { 603, ELEMENT_E3M2, false }, { 594, ELEMENT_E2M3, true }, { 595, ELEMENT_E3M2, true } };
+    static const struct { uint32_t opcode; enum element e; bool two;
+    } packs[] = { { 601, ELEMENT_E2M3, false },
+                  { 603, ELEMENT_E3M2, false },
+                  { 594, ELEMENT_E2M3, true },
+                  { 595, ELEMENT_E3M2, true } };
     for (size_t i = 0; i < 4; i++) {
         struct operated o;
         if (!operate_open(&o, t)) return;
@@ -130,7 +133,8 @@ static void six_bits(struct test *t)
                 uint32_t code = 0;
                 for (uint32_t b = 0; b < 6; b++)
                     code |= (o.wave->vgpr[8 + (6 * k + b) / 32][l] >> (6 * k + b) % 32 & 1) << b;
-                if (code != nearest(packs[i].e, value[k][l], 31)) FAIL(t, "number %u, %.9g: code %u", k, value[k][l], code);
+                if (code != nearest(packs[i].e, value[k][l], 31))
+                    FAIL(t, "number %u, %.9g: code %u", k, value[k][l], code);
             }
         operate_close(&o);
     }

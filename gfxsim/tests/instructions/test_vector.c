@@ -62,7 +62,8 @@ static uint32_t counted(uint32_t a, uint32_t b)
     return b;
 }
 
-enum operation { BFE_U, BFE_I, BFI, ALIGNBIT, MED3_I, PERM, ADD3, LSHL_ADD, AND_OR, XAD, MUL_HI_I, MUL_HI_U, BCNT, BITOP };
+enum operation { BFE_U, BFE_I, BFI, ALIGNBIT, MED3_I, PERM, ADD3, LSHL_ADD, AND_OR, XAD, MUL_HI_I, MUL_HI_U, BCNT,
+                 BITOP };
 static uint32_t wanted(enum operation how, uint32_t a, uint32_t b, uint32_t c)
 {
     switch (how) {
@@ -83,7 +84,8 @@ static uint32_t wanted(enum operation how, uint32_t a, uint32_t b, uint32_t c)
 }
 static const struct { uint32_t opcode; enum operation how; int sources; } vops[] = {
     { 456, BFE_U, 3 }, { 457, BFE_I, 3 }, { 458, BFI, 3 }, { 462, ALIGNBIT, 3 }, { 471, MED3_I, 3 }, { 493, PERM, 3 },
-    { 511, ADD3, 3 }, { 509, LSHL_ADD, 3 }, { 513, AND_OR, 3 }, { 499, XAD, 3 }, { 647, MUL_HI_I, 2 }, { 646, MUL_HI_U, 2 },
+    { 511, ADD3, 3 }, { 509, LSHL_ADD, 3 }, { 513, AND_OR, 3 }, { 499, XAD, 3 }, { 647, MUL_HI_I, 2 },
+      { 646, MUL_HI_U, 2 },
     { 651, BCNT, 2 } };
 
 static void fill(struct operated *o, struct test *t, uint32_t first, uint32_t count)
@@ -141,7 +143,8 @@ static void wide_integers(struct test *t)
         const uint32_t shift = (uint32_t)i % 8;
         struct wave *w = o.wave;
         if (!operate_vop3(&o, t, 520, 8, V + 2, 128 + shift, V + 4)) break;
-        const uint64_t a = w->vgpr[2][9] | (uint64_t)w->vgpr[3][9] << 32, c = w->vgpr[4][9] | (uint64_t)w->vgpr[5][9] << 32;
+        const uint64_t a = w->vgpr[2][9] | (uint64_t)w->vgpr[3][9] << 32,
+                       c = w->vgpr[4][9] | (uint64_t)w->vgpr[5][9] << 32;
         CHECK(t, (w->vgpr[8][9] | (uint64_t)w->vgpr[9][9] << 32) == (a << (shift <= 4 ? shift : 0)) + c);
         /* v_mad_i64_i32 v[8:9], s[10:11], v2, v3, v[4:5] */
         const uint32_t word[2] = { 0x34u << 26 | 489u << 16 | 10u << 8 | 8, (V + 2) | (V + 3) << 9 | (V + 4) << 18 };
@@ -233,7 +236,8 @@ static void scalar_carries(struct test *t)
         struct wave *w = o.wave;
         for (int k = 2; k < 6; k++) w->sgpr[k] = draw(t);
         static const uint32_t add = 0x80000000 | 8u << 16 | 4u << 8 | 2, addc = 0x82000000 | 9u << 16 | 5u << 8 | 3,
-                              add_i = 0x81000000 | 10u << 16 | 4u << 8 | 2, max_i = 0x84000000 | 11u << 16 | 2u << 8 | 2;
+                              add_i = 0x81000000 | 10u << 16 | 4u << 8 | 2,
+                              max_i = 0x84000000 | 11u << 16 | 2u << 8 | 2;
         if (!operate(&o, t, &add, 1) || !operate(&o, t, &addc, 1)) break;
         const uint64_t a = w->sgpr[2] | (uint64_t)w->sgpr[3] << 32, b = w->sgpr[4] | (uint64_t)w->sgpr[5] << 32;
         CHECK(t, (w->sgpr[8] | (uint64_t)w->sgpr[9] << 32) == a + b && w->scc == (a + b < a));
@@ -248,8 +252,9 @@ static void scalar_carries(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(integers_are_as_defined), TEST(bitop3_looks_up), TEST(wide_integers),
-                                              TEST(conversions_saturate), TEST(lanes_are_swapped), TEST(transposing_reads),
+    static const struct test_case cases[] = { TEST(integers_are_as_defined), TEST(bitop3_looks_up),
+                                              TEST(wide_integers),           TEST(conversions_saturate),
+                                              TEST(lanes_are_swapped),       TEST(transposing_reads),
                                               TEST(scalar_carries) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -21,8 +21,8 @@ def cases():
 
 def words(assembler, text):
     """The code of one case."""
-    done = subprocess.run([assembler, "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx950", "-filetype=obj"], input=text.encode(),
-                          stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([assembler, "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx950", "-filetype=obj"],
+                          input=text.encode(), stdout=subprocess.PIPE, check=True)
     data = done.stdout
     section = int.from_bytes(data[40:48], "little")
     size, count, names = (int.from_bytes(data[at:at + 2], "little") for at in (58, 60, 62))

@@ -47,8 +47,9 @@ static void compare(struct test *t, const struct stranger *s, const struct side 
             const double want = product_element(a, b, m, n, &magnitudes);
             const float got = result_at(s, d, m * s->n + n);
             const bool ok = !exact ? fabs(got - want) <= magnitudes * 0x1p-18 + (s->shuffled ? fabs(want) * 0x1p-8 : 0)
-                            : s->shuffled ? (uint32_t)float_to_bfloat((float)want) == ((const uint16_t *)d)[m * s->n + n]
-                                          : got == (float)want;
+                            : s->shuffled
+                                ? (uint32_t)float_to_bfloat((float)want) == ((const uint16_t *)d)[m * s->n + n]
+                                : got == (float)want;
             if (ok) continue;
             wrong++;
             FAIL(t, "%s: element %d,%d is %.9g, not %.9g", s->file, m, n, (double)got, want);
@@ -150,7 +151,8 @@ static void schedules_agree(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(products_are_right), TEST(exact_data_give_the_same_bits_in_every_model),
+    static const struct test_case cases[] = { TEST(products_are_right),
+                                              TEST(exact_data_give_the_same_bits_in_every_model),
                                               TEST(schedules_agree) };
     return TEST_MAIN(argc, argv, cases);
 }

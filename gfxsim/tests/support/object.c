@@ -30,11 +30,41 @@ static void section(uint8_t *at, uint32_t type, uint64_t offset, uint64_t bytes,
  *   ".args": [ { ".offset": 0, ".size": 8, ".value_kind": "global_buffer" }, the same at 8 ] } ] } */
 static size_t metadata(uint8_t *at)
 {
-    static const char bytes[] = "\x81\xae" "amdhsa.kernels" "\x91\x83" "\xa7" ".symbol" "\xa4" "k.kd"
-                                "\xb8" ".max_flat_workgroup_size" "\xcd\x01\x00"
-                                "\xa5" ".args" "\x92"
-                                "\x83" "\xa7" ".offset" "\x00" "\xa5" ".size" "\x08" "\xab" ".value_kind" "\xad" "global_buffer"
-                                "\x83" "\xa7" ".offset" "\x08" "\xa5" ".size" "\x08" "\xab" ".value_kind" "\xad" "global_buffer";
+    static const char bytes[] = "\x81\xae"
+                                "amdhsa.kernels"
+                                "\x91\x83"
+                                "\xa7"
+                                ".symbol"
+                                "\xa4"
+                                "k.kd"
+                                "\xb8"
+                                ".max_flat_workgroup_size"
+                                "\xcd\x01\x00"
+                                "\xa5"
+                                ".args"
+                                "\x92"
+                                "\x83"
+                                "\xa7"
+                                ".offset"
+                                "\x00"
+                                "\xa5"
+                                ".size"
+                                "\x08"
+                                "\xab"
+                                ".value_kind"
+                                "\xad"
+                                "global_buffer"
+                                "\x83"
+                                "\xa7"
+                                ".offset"
+                                "\x08"
+                                "\xa5"
+                                ".size"
+                                "\x08"
+                                "\xab"
+                                ".value_kind"
+                                "\xad"
+                                "global_buffer";
     memcpy(at, bytes, sizeof bytes - 1);
     return sizeof bytes - 1;
 }
