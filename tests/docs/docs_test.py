@@ -11,10 +11,10 @@ sys.path.insert(0, os.path.join(SOURCE, "tests"))
 import script
 from script import check
 
-TOP = "src|tests|bench|include|examples|docs|fuzz|abi|scripts|cudasim|third_party|cmake"
+TOP = "src|tests|bench|include|examples|docs|fuzz|abi|scripts|cudasim|gfxsim|simulator|third_party|cmake"
 PATH = re.compile(rf"(?<![\w/.<-])((?:{TOP})/[\w./*-]*[\w/*])")
-# cudasim's own pages speak of paths from cudasim/.
-CUDASIM = "cudasim/"
+# The simulators' own pages speak of paths from their folder.
+SIMULATORS = ("cudasim/", "gfxsim/")
 # Paths of other projects.
 ELSEWHERE = {"src/ggml-common.h"}
 HISTORY = ["CHANGELOG.md", "docs/notes/"]
@@ -78,7 +78,7 @@ def every_named_path_exists():
     wrong, seen = [], 0
     for page in pages():
         for path in [] if is_history(page) else PATH.findall(read(page)):
-            here = CUDASIM + path if page.startswith(CUDASIM) else path
+            here = page[:page.index("/") + 1] + path if page.startswith(SIMULATORS) else path
             seen += 1
             if "NAME" in path or {path, path.rstrip("/"), here, here.rstrip("/")} & (known | folders | ELSEWHERE):
                 continue
@@ -86,9 +86,9 @@ def every_named_path_exists():
                 wrong.append(f"{page}: {path}")
     for source in known & set(listed()):
         if re.search(r"\.(c|h|cu|cuh|py|in|txt|sh)$|Makefile$", source):
-            for path in re.findall(r"(?<![\w/.-])((?:cudasim/)?docs/[\w/-]+\.md)", read(source)):
+            for path in re.findall(r"(?<![\w/.-])((?:(?:cudasim|gfxsim)/)?docs/[\w/-]+\.md)", read(source)):
                 seen += 1
-                if not {path, CUDASIM + path} & known:
+                if not {path, *(folder + path for folder in SIMULATORS)} & known:
                     wrong.append(f"{source}: {path}")
     check(seen > 100, f"{seen} paths")
     check(not wrong, "; ".join(sorted(wrong)))
@@ -110,7 +110,7 @@ def every_public_name_exists():
     names = set(re.findall(r"\b(?:bsm|BSM)_\w+", headers))
     wrong = set()
     for page in pages():
-        if page.startswith(CUDASIM) or is_history(page):
+        if page.startswith(SIMULATORS) or is_history(page):
             continue
         for name in re.findall(r"\b(?:bsm|BSM)_[A-Za-z0-9_]+\b", re.sub(r"#[\w-]+\)", "", read(page))):
             if name not in names and not any(other.startswith(name) for other in names):
