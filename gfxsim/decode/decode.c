@@ -24,7 +24,8 @@ struct reader {
     uint32_t word[4];
     uint32_t words;           /* that there are */
     uint32_t used;
-    bool wrong;
+    bool wrong, has_constant;
+    uint32_t constant;        /* the literal: an instruction has one, whichever of its sources name it */
 };
 
 static uint32_t bits(uint32_t word, int low, int count) { return word >> low & ((1u << count) - 1); }
@@ -44,6 +45,13 @@ static uint32_t literal(struct reader *r)
         return 0;
     }
     return r->word[r->used++];
+}
+
+static uint32_t constant(struct reader *r)
+{
+    if (!r->has_constant) r->constant = literal(r);
+    r->has_constant = true;
+    return r->constant;
 }
 
 /* ---- constants ---- */
@@ -74,7 +82,7 @@ static void source(struct reader *r, struct operand *o, uint32_t code)
     else if (code >= 251 && code <= 253) o->kind = OPERAND_BIT, o->index = (uint16_t)code;
     else if (code == 255) {
         o->kind = OPERAND_LITERAL;
-        o->value = literal(r);
+        o->value = constant(r);
         if (o->type == 'e') o->value <<= 32;
         else if (o->type == 'i' && o->dwords == 2) o->value = (uint64_t)(int64_t)(int32_t)o->value;
     } else r->wrong = true;
@@ -126,7 +134,10 @@ static void vector_operands(struct reader *r, const struct places *p)
         struct operand *o = &in->operand[i];
         switch (o->role) {
         case 'd': case 'x': vector(r, o, p->d, p->accumulator); break;
-        case 'D': scalar(r, o, p->d); break;
+        case 'D':
+            scalar(r, o, p->d);
+            if (p->d == 124) r->wrong = true;
+            break;
         case 'c': scalar(r, o, p->long_form ? p->sdst : 106); break;
         case 'm': scalar(r, o, p->long_form ? p->s[2] : 106); break;
         case 'k': o->kind = OPERAND_LITERAL, o->code = 255; break;
@@ -138,7 +149,7 @@ static void vector_operands(struct reader *r, const struct places *p)
         }
     }
     for (int i = 0; i < in->operands; i++)
-        if (in->operand[i].role == 'k') in->operand[i].value = literal(r);
+        if (in->operand[i].role == 'k') in->operand[i].value = constant(r);
 }
 
 static void read_sdwa(struct reader *r, struct places *p, bool second, bool compares)
@@ -163,7 +174,16 @@ static void read_sdwa(struct reader *r, struct places *p, bool second, bool comp
         in->omod = (uint8_t)bits(w, 14, 2);
     }
     if (in->dst_sel == 7 || in->dst_unused == 3 || in->src_sel[0] == 7 || in->src_sel[1] == 7) r->wrong = true;
-    if (p->s[0] == 255 || p->s[1] == 255) r->wrong = true;
+    if (p->s[0] == 255 || p->s[1] == 255 || bits(w, 22, 1) || bits(w, 30, 1)) r->wrong = true;
+    if (compares && !bits(w, 15, 1) && bits(w, 8, 7) != 0) r->wrong = true;
+}
+
+static bool moves_lanes(uint32_t control)
+{
+    if (control < 0x100) return true;
+    if (control < 0x130) return (control & 15) != 0;
+    if (control < 0x140) return (control & 3) == 0;
+    return control < 0x144 || (control >= 0x150 && control < 0x160);
 }
 
 static void read_dpp(struct reader *r, struct places *p)
@@ -173,7 +193,7 @@ static void read_dpp(struct reader *r, struct places *p)
     in->dpp = true;
     p->s[0] = bits(w, 0, 8) | 256;
     in->dpp_control = (uint16_t)bits(w, 8, 9);
-    in->fetch_inactive = bits(w, 18, 1);
+    if (bits(w, 17, 2) != 0 || !moves_lanes(in->dpp_control)) r->wrong = true;
     in->bound_control = bits(w, 19, 1);
     in->neg = (uint8_t)(bits(w, 20, 1) | bits(w, 22, 1) << 1);
     in->abs = (uint8_t)(bits(w, 21, 1) | bits(w, 23, 1) << 1);
@@ -216,7 +236,17 @@ static void short_vector(struct reader *r, enum format format, uint32_t opcode)
     vector_operands(r, &p);
     if (p.accumulator) accumulator_source(r);
     check_places(r);
-    if (in->sdwa && in->row->run != NULL) r->wrong = true;
+    /* whole registers of lanes that stay where they are; comparisons have no DPP */
+    if ((in->sdwa || in->dpp) && (in->row->lanes == NULL || (in->row->flags & ROW_NO_SHORT) != 0)) r->wrong = true;
+    if (in->dpp && format == FORMAT_VOPC) r->wrong = true;
+    if (in->sdwa && (in->operand[0].role == 'x' || in->operand[in->operands - 1].dwords > 1)
+        && in->operand[in->operands - 1].role != 'm')
+        r->wrong = true;
+    /* signs of sources that are none */
+    const uint32_t signs = in->neg | in->abs;
+    if ((in->dpp || in->sdwa)
+        && ((signs != 0 && (in->row->flags & ROW_FLOAT) == 0) || (signs > 1 && format == FORMAT_VOP1)))
+        r->wrong = true;
     if ((in->sdwa || in->dpp) && (in->operand[0].dwords > 1) && in->operand[0].role != 'c') r->wrong = true;
 }
 
@@ -345,7 +375,7 @@ static void scalar_alu(struct reader *r, enum format format, uint32_t opcode)
     int next = 0;
     for (int i = 0; i < in->operands; i++) {
         struct operand *o = &in->operand[i];
-        if (o->role == 'k') o->kind = OPERAND_LITERAL, o->value = literal(r);
+        if (o->role == 'k') o->kind = OPERAND_LITERAL, o->value = constant(r);
         else if (o->role == 'd' || o->role == 'x') {
             const uint32_t code = bits(w, 16, 7);
             scalar(r, o, code);

@@ -114,7 +114,7 @@ struct insn {
     uint8_t dst_sel, dst_unused, src_sel[2], src_sext;
     uint16_t dpp_control;
     uint8_t row_mask, bank_mask;
-    bool bound_control, fetch_inactive;
+    bool bound_control;
     int32_t offset, offset1;
     uint8_t cbsz, abid, blgp;
     bool scaled;              /* MFMA: with scales (operands 4 and 5) */

@@ -28,10 +28,7 @@ static void constant(struct report_text *t, const struct operand *o)
     else if (o->code >= 240 && o->code < 248) report_add(t, "%s", floats[o->code - 240]);
     else if (o->code == 248)
         report_add(t, "%s",
-                   o->type == 'h'                     ? "0.1592"
-                   : o->type == 'g'                   ? "0.15915494"
-                   : o->dwords == 2 && o->type != 'f' ? "0.15915494309189532"
-                                                      : floats[8]);
+                   o->dwords == 2 && o->type != 'f' ? "0.15915494309189532" : floats[8]);
     else report_add(t, "%d", o->code <= 192 ? (int)o->code - 128 : 192 - (int)o->code);
 }
 
@@ -112,7 +109,7 @@ static void dpp(struct report_text *t, const struct insn *in)
     else if (c == 0x143) report_add(t, " row_bcast:31");
     else report_add(t, " row_newbcast:%u", c & 15);
     report_add(t, " row_mask:0x%x bank_mask:0x%x", in->row_mask, in->bank_mask);
-    if (in->bound_control) report_add(t, " bound_ctrl:0");
+    if (in->bound_control) report_add(t, " bound_ctrl:1");
 }
 
 static bool is_bitop(const struct insn *in) { return strncmp(in->row->name, "v_bitop3", 8) == 0; }

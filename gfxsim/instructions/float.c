@@ -146,6 +146,6 @@ static const struct row rows_packed[] = {
     { "v_pk_fma_f32", 48, "d2 s2f s2f s2f", ROW_PACKED, 0, valu_run, v_pk_fma_f32 },
     { "v_pk_mul_f32", 49, "d2 s2f s2f", ROW_PACKED, 0, valu_run, v_pk_mul_f32 },
     { "v_pk_add_f32", 50, "d2 s2f s2f", ROW_PACKED, 0, valu_run, v_pk_add_f32 },
-    { "v_pk_mov_b32", 51, "d2 s2 s2", ROW_PACKED, 0, valu_run, v_pk_mov_b32 },
+    { "v_pk_mov_b32", 51, "d2 s2f s2f", ROW_PACKED, 0, valu_run, v_pk_mov_b32 },
 };
 const struct family family_packed = FAMILY("Vector ALU Operations", FORMAT_VOP3P, rows_packed);

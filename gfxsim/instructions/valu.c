@@ -63,7 +63,7 @@ static void permute(struct lanes *x, struct workspace *space)
     for (uint32_t l = 0; l < LANES; l++) {
         const uint32_t there = dpp_lane(in->dpp_control, l);
         const bool enabled = (in->row_mask >> l / 16 & 1) != 0 && (in->bank_mask >> l % 16 / 4 & 1) != 0,
-                   valid = there < LANES && (in->fetch_inactive || (exec >> there & 1) != 0);
+                   valid = there < LANES && (exec >> there & 1) != 0;
         moved[l] = valid ? from[there] : 0;
         for (int b = 0; b < 4; b++) moved_defined[b] |= (valid ? defined[0][b] >> there & 1 : UINT64_C(1)) << l;
         if (!enabled || (!valid && !in->bound_control)) x->lanes &= ~(UINT64_C(1) << l);

@@ -85,7 +85,7 @@ static void rows_agree_with_llvm(struct test *t)
                 draw_instruction(t, instruction_families[i], r, s[count].word, n);
                 s[count].row = r;
                 if (!decode(&in, (const uint8_t *)s[count].word, sizeof s[count].word, 0) || in.row != r) continue;
-                if (in.sdwa || in.dpp || short_tuple_at_the_end(&in)) continue;
+                if (short_tuple_at_the_end(&in)) continue;
                 s[count].bytes = in.bytes;
                 instruction_text(&in, s[count].text);
                 made++, count++;

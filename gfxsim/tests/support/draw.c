@@ -1,6 +1,33 @@
 /* Random instructions, field by field: what no field of a format uses is zero. */
 #include "draw.h"
 
+/* The second word of SDWA: parts of the sources, and of the result unless it is a mask. */
+static uint32_t sdwa_word(struct test *t, enum format f)
+{
+    uint32_t w = (uint32_t)rnd_below(t, 256) | (uint32_t)rnd_below(t, 7) << 16;
+    if (f != FORMAT_VOPC) w |= (uint32_t)rnd_below(t, 7) << 8 | (uint32_t)rnd_below(t, 3) << 11;
+    if (f != FORMAT_VOP1) w |= (uint32_t)rnd_below(t, 7) << 24;
+    return w;
+}
+
+static uint32_t dpp_word(struct test *t)
+{
+    static const uint32_t controls[] = { 0x1b,  0xe4,  0x101, 0x10f, 0x111, 0x11f, 0x121, 0x12f,
+                                         0x130, 0x134, 0x138, 0x13c, 0x140, 0x141, 0x142, 0x143 };
+    return (uint32_t)rnd_below(t, 256) | controls[rnd_below(t, 16)] << 8 | (uint32_t)rnd_below(t, 2) << 19
+           | (uint32_t)rnd_below(t, 256) << 24;
+}
+
+/* Some of the short forms have parts of sources or moved lanes. */
+static uint32_t other_form(struct test *t, enum format f, uint32_t w, uint32_t word[4], int number)
+{
+    if (number % 12 == 4 || number % 12 == 10) {
+        word[1] = number % 12 == 4 ? sdwa_word(t, f) : dpp_word(t);
+        w = (w & ~0x1ffu) | (number % 12 == 4 ? 249u : 250u);
+    }
+    return w;
+}
+
 void draw_instruction(struct test *t, const struct family *f, const struct row *r, uint32_t word[4], int number)
 {
     for (int i = 0; i < 4; i++) word[i] = (uint32_t)rnd(t);
@@ -24,15 +51,17 @@ void draw_instruction(struct test *t, const struct family *f, const struct row *
         if ((w & 1u << 14) == 0) word[1] &= 0x1fffff;
         break;
     case FORMAT_VOP1:
-        if (!long_form) w = (*r->operands == '\0' ? 0 : w & 0x1fe01ff) | 0x3fu << 25 | op << 9;
+        if (!long_form)
+            w = other_form(t, f->format, (*r->operands == '\0' ? 0 : w & 0x1fe01ff) | 0x3fu << 25 | op << 9, word,
+                           number);
         else w = (w & 0xff) | 0x34u << 26 | (0x140 + op) << 16, word[1] &= 0x1ff;
         break;
     case FORMAT_VOP2:
-        if (!long_form) w = (w & 0x1ffffff) | op << 25;
+        if (!long_form) w = other_form(t, f->format, (w & 0x1ffffff) | op << 25, word, number);
         else w = (w & 0xff) | 0x34u << 26 | (0x100 + op) << 16, word[1] &= 0x3ffff;
         break;
     case FORMAT_VOPC:
-        if (!long_form) w = (w & 0x1ffff) | 0x3eu << 25 | op << 17;
+        if (!long_form) w = other_form(t, f->format, (w & 0x1ffff) | 0x3eu << 25 | op << 17, word, number);
         else w = (w & 0x7f) | 0x34u << 26 | op << 16, word[1] &= 0x3ffff;
         break;
     case FORMAT_VOP3: w = (w & 0xff) | 0x34u << 26 | op << 16; word[1] &= 0x7ffffff; break;
