@@ -193,6 +193,65 @@ static void lanes_are_swapped(struct test *t)
     }
 }
 
+/* v_mov_b32_dpp v8, v2: the lane that each lane reads, 64 for none; what reads none keeps its result, or gets 0. */
+static uint32_t from_lane(uint32_t control, uint32_t l)
+{
+    const uint32_t n = control % 16, row = l / 16;
+    switch (control / 16) {
+    case 0x10: return (l + n) / 16 == row ? l + n : 64;
+    case 0x11: return l % 16 < n ? 64 : l - n;
+    case 0x12: return 16 * row + (l % 16 + 16 - n) % 16;
+    case 0x14: return n == 0 ? 16 * row + 15 - l % 16 : l / 8 * 8 + 7 - l % 8;
+    default: return l / 4 * 4 + (control >> 2 * (l % 4)) % 4;
+    }
+}
+static void lanes_move_by_dpp(struct test *t)
+{
+    static const uint32_t controls[] = { 0x1b, 0x4e, 0x101, 0x10f, 0x111, 0x118, 0x121, 0x12c, 0x140, 0x141 };
+    for (size_t i = 0; i < 2 * sizeof controls / sizeof controls[0]; i++) {
+        struct operated o;
+        if (!operate_open(&o, t)) return;
+        const uint32_t control = controls[i / 2], bound = i % 2, masks = 0xb7;        /* rows 0, 1, 3; banks 0, 1, 2 */
+        for (uint32_t l = 0; l < LANES; l++) o.wave->vgpr[2][l] = 100 + l, o.wave->vgpr[8][l] = 7;
+        const uint32_t word[2] = { 0x7e000000 | 1u << 9 | 8u << 17 | 250,
+                                   2 | control << 8 | bound << 19 | masks << 24 };
+        if (operate(&o, t, word, 2))
+            for (uint32_t l = 0; l < LANES; l++) {
+                const uint32_t from = from_lane(control, l);
+                const bool on = (0xb >> l / 16 & 1) != 0 && (0x7 >> l % 16 / 4 & 1) != 0;
+                CHECK(t, o.wave->vgpr[8][l] == (!on ? 7 : from < 64 ? 100 + from : bound != 0 ? 0 : 7));
+            }
+        operate_close(&o);
+    }
+}
+
+/* v_add_u32_sdwa v8, v2, v3: parts in, a part out; the rest zero, its sign, or kept. */
+static void parts_by_sdwa(struct test *t)
+{
+    static const uint32_t first[7] = { 0, 8, 16, 24, 0, 16, 0 }, size[7] = { 8, 8, 8, 8, 16, 16, 32 };
+    struct operated o;
+    if (!operate_open(&o, t)) return;
+    for (uint32_t i = 0; i < 7 * 7 * 3; i++) {
+        const uint32_t a = i % 7, d = i / 7 % 7, unused = i / 49, extends = i & 1;
+        fill(&o, t, 2, 2);
+        for (uint32_t l = 0; l < LANES; l++) o.wave->vgpr[8][l] = 0xdeadbeef;
+        const uint32_t word[2] = { 52u << 25 | 8u << 17 | 3u << 9 | 249,
+                                   2 | d << 8 | unused << 11 | a << 16 | extends << 19 | 6u << 24 };
+        if (!operate(&o, t, word, 2)) break;
+        for (uint32_t l = 0; l < LANES; l++) {
+            int64_t part = o.wave->vgpr[2][l] >> first[a] & (uint32_t)((UINT64_C(1) << size[a]) - 1);
+            if (extends != 0 && part >> (size[a] - 1) != 0) part -= INT64_C(1) << size[a];
+            const uint32_t ones = (uint32_t)((UINT64_C(1) << size[d]) - 1),
+                           sum = ((uint32_t)part + o.wave->vgpr[3][l]) & ones;
+            uint32_t want = sum << first[d];
+            if (d < 6 && unused == 2) want |= 0xdeadbeef & ~(ones << first[d]);
+            if (d < 6 && unused == 1 && sum >> (size[d] - 1) != 0) want |= ~ones << first[d];
+            CHECK(t, o.wave->vgpr[8][l] == want);
+        }
+    }
+    operate_close(&o);
+}
+
 /* Forward: where each element of a source lane goes. */
 static void transposing_reads(struct test *t)
 {
@@ -254,7 +313,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(integers_are_as_defined), TEST(bitop3_looks_up),
                                               TEST(wide_integers),           TEST(conversions_saturate),
-                                              TEST(lanes_are_swapped),       TEST(transposing_reads),
+                                              TEST(lanes_are_swapped), TEST(lanes_move_by_dpp),
+                                              TEST(parts_by_sdwa),       TEST(transposing_reads),
                                               TEST(scalar_carries) };
     return TEST_MAIN(argc, argv, cases);
 }
