@@ -289,11 +289,11 @@ static const struct row rows_global[] = {
 };
 const struct family family_global = FAMILY("Flat Memory Instructions", FORMAT_GLOBAL, rows_global);
 
-/* `o` is the scalar offset. */
+/* `o` is the scalar offset.  What a load to LDS of less than a dword writes there is not known: there is none here. */
 #define LDS_TOO(name, opcode, words, detail) { name, opcode, words, ROW_TO_LDS, detail, load, NULL }
 static const struct row rows_buffer[] = {
-    LDS_TOO("buffer_load_ubyte", 16, "d1 a1 b4 o1", 1), LDS_TOO("buffer_load_sbyte", 17, "d1 a1 b4 o1", 1 | EXTENDS),
-    LDS_TOO("buffer_load_ushort", 18, "d1 a1 b4 o1", 2), LDS_TOO("buffer_load_sshort", 19, "d1 a1 b4 o1", 2 | EXTENDS),
+    L("buffer_load_ubyte", 16, "d1 a1 b4 o1", 1), L("buffer_load_sbyte", 17, "d1 a1 b4 o1", 1 | EXTENDS),
+    L("buffer_load_ushort", 18, "d1 a1 b4 o1", 2), L("buffer_load_sshort", 19, "d1 a1 b4 o1", 2 | EXTENDS),
     LDS_TOO("buffer_load_dword", 20, "d1 a1 b4 o1", 4), L("buffer_load_dwordx2", 21, "d2 a1 b4 o1", 8),
     LDS_TOO("buffer_load_dwordx3", 22, "d3 a1 b4 o1", 12), LDS_TOO("buffer_load_dwordx4", 23, "d4 a1 b4 o1", 16),
     S("buffer_store_byte", 24, "s1 a1 b4 o1", 1), S("buffer_store_short", 26, "s1 a1 b4 o1", 2),

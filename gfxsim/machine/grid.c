@@ -163,6 +163,10 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
     grid->threads = l->block[0] * l->block[1] * l->block[2];
     grid->lds_bytes = l->kernel->lds_bytes + l->dynamic_lds;
     pthread_mutex_init(&grid->atomics, NULL);
+    /* MODE: rounding to nearest even, denormals kept (LLVM, COMPUTE_PGM_RSRC1) */
+    if ((l->kernel->rsrc1 >> 12 & 0xff) != 0xf0)
+        grid_fault(grid, REPORT_ILLEGAL, "its descriptor asks for FLOAT_MODE 0x%x; gfxsim has 0xf0 alone: rounding to "
+                   "nearest, and denormals", l->kernel->rsrc1 >> 12 & 0xff);
     const uint64_t least = (uint64_t)START_STEPS * ((grid->threads + LANES - 1) / LANES),
                    limit = options->grid_step_limit;
     if (limit != 0 && grid->workgroups > limit / least)

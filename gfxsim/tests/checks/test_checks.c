@@ -139,6 +139,27 @@ static void switches_switch_checks_off(struct test *t)
     }
 }
 
+/* What a descriptor asks of MODE and gfxsim does not do: flushed denormals, another rounding. */
+static void other_modes_are_refused(struct test *t)
+{
+    static const uint32_t modes[] = { 0xc0, 0x30, 0xf1, 0xfc };
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        struct simulation s;
+        const struct machine_options o = test_options();
+        uint8_t *file = malloc(OBJECT_MOST);
+        const size_t bytes = file == NULL ? 0 : build("load_waited", file);
+        const uint32_t rsrc1 = 7 | modes[i] << 12;
+        if (bytes != 0) memcpy(file + 256 + 48, &rsrc1, 4);
+        if (bytes != 0 && simulation_open(&s, t, file, bytes, &o)) {
+            const uint64_t arguments[2] = { 0, 0 };
+            CHECK(t, !simulation_run(&s, "k", 1, THREADS, 0, arguments, sizeof arguments));
+            CHECK(t, s.report.code == REPORT_ILLEGAL && strstr(s.report.sentence, "FLOAT_MODE") != NULL);
+            simulation_close(&s);
+        } else FAIL(t, "no kernel");
+        free(file);
+    }
+}
+
 /* Late results are seen where a check is not: the wrong kernel's bytes differ between schedules. */
 static void schedules_disagree_without_the_check(struct test *t)
 {
@@ -193,7 +214,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_check_catches_its_kernel_and_no_other),
                                               TEST(every_kernel_is_expected),
                                               TEST(switches_switch_checks_off),
-                                              TEST(schedules_disagree_without_the_check),
+                                              TEST(other_modes_are_refused), TEST(schedules_disagree_without_the_check),
                                               TEST(bank_conflicts_are_counted),
                                               TEST(a_report_says_what_where_and_how_again) };
     return TEST_MAIN(argc, argv, cases);

@@ -93,7 +93,7 @@ size_t object_build(uint8_t file[OBJECT_MOST], const uint32_t *word, size_t word
     put(d + 8, 16, 4);
     put(d + 16, CODE_AT - DESCRIPTOR_AT, 8);
     put(d + 44, 7, 4);                    /* accum_offset 32 */
-    put(d + 48, 7, 4);                    /* 64 registers */
+    put(d + 48, 0xf0007, 4);              /* 64 registers; rounding to nearest, denormals */
     put(d + 52, 2 << 1 | 1 << 7, 4);      /* 2 user SGPRs, workgroup x */
     put(d + 56, 1 << 3, 2);               /* the arguments' address */
     put(file + NOTE_AT, 7, 4);
