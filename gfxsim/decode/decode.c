@@ -239,7 +239,8 @@ static void short_vector(struct reader *r, enum format format, uint32_t opcode)
     /* whole registers of lanes that stay where they are; comparisons have no DPP */
     if ((in->sdwa || in->dpp) && (in->row->lanes == NULL || (in->row->flags & ROW_NO_SHORT) != 0)) r->wrong = true;
     if (in->dpp && format == FORMAT_VOPC) r->wrong = true;
-    if (in->sdwa && (in->operand[0].role == 'x' || in->operand[in->operands - 1].dwords > 1)
+    if (in->sdwa && in->operands > 0
+        && (in->operand[0].role == 'x' || in->operand[in->operands - 1].dwords > 1)
         && in->operand[in->operands - 1].role != 'm')
         r->wrong = true;
     /* signs of sources that are none */
