@@ -127,6 +127,31 @@ static trap v_mfma(struct wave *w, const struct insn *in)
     return TRAP_NONE;
 }
 
+/* Whole numbers of 8 bits: sums of 32 bits that wrap around. */
+static trap v_mfma_i32(struct wave *w, const struct insn *in)
+{
+    const uint32_t detail = in->row->detail, dim = detail >> 12 & 255, k = (detail >> 20 & 255) * 4;
+    struct operand_matrix a = { .element = ELEMENT_I8 }, b = { .element = ELEMENT_I8 };
+    if (!ready(w, in)) return TRAP_FAULT;
+    read_matrix(w, operand_row(&in->operand[1]), false, (int)dim, (int)k, &a);
+    read_matrix(w, operand_row(&in->operand[2]), false, (int)dim, (int)k, &b);
+    const struct operand *c = &in->operand[3];
+    const uint32_t to = operand_row(&in->operand[0]), results = dim * dim / LANES;
+    uint32_t sum[16][LANES];
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t r = 0; r < results; r++) {
+            const int m = row_of((int)dim, lane, (int)r);
+            uint32_t s = c->kind == OPERAND_CONSTANT ? (uint32_t)c->value : w->vgpr[operand_row(c) + r][lane];
+            for (uint32_t i = 0; i < k; i++)
+                s += (uint32_t)((int32_t)(int8_t)a.code[m][i] * (int8_t)b.code[lane % dim][i]);
+            sum[r][lane] = s;
+        }
+    memcpy(w->vgpr[to], sum, results * sizeof sum[0]);
+    for (uint32_t r = 0; r < results; r++) memset(w->defined[to + r], 0xff, sizeof w->defined[0]);
+    written(w, to, results, WRITER_MATRIX, (uint8_t)passes_of(in));
+    return TRAP_NONE;
+}
+
 #define BF ELEMENT_BF16
 #define HF ELEMENT_F16
 #define F8 ELEMENT_E4M3
@@ -135,7 +160,9 @@ static const struct row rows[] = {
     { "v_mfma_f32_16x16x128_f8f6f4", 45, "d4 s8 s8 s4f", 0, SHAPE(1, 0, 0, 16, 128, 2), v_mfma, NULL },
     { "v_mfma_f32_32x32x64_f8f6f4", 46, "d16 s8 s8 s16f", 0, SHAPE(1, 0, 0, 32, 64, 3), v_mfma, NULL },
     { "v_mfma_f32_16x16x32_bf16", 53, "d4 s4 s4 s4f", 0, SHAPE(0, BF, BF, 16, 32, 2), v_mfma, NULL },
+    { "v_mfma_i32_16x16x64_i8", 54, "d4 s4 s4 s4", 0, SHAPE(0, ELEMENT_I8, ELEMENT_I8, 16, 64, 2), v_mfma_i32, NULL },
     { "v_mfma_f32_32x32x16_bf16", 55, "d16 s4 s4 s16f", 0, SHAPE(0, BF, BF, 32, 16, 3), v_mfma, NULL },
+    { "v_mfma_i32_32x32x32_i8", 56, "d16 s4 s4 s16", 0, SHAPE(0, ELEMENT_I8, ELEMENT_I8, 32, 32, 3), v_mfma_i32, NULL },
     { "v_mfma_f32_16x16x32_f16", 84, "d4 s4 s4 s4f", 0, SHAPE(0, HF, HF, 16, 32, 2), v_mfma, NULL },
     { "v_mfma_f32_32x32x16_f16", 85, "d16 s4 s4 s16f", 0, SHAPE(0, HF, HF, 32, 16, 3), v_mfma, NULL },
     { "v_mfma_f32_16x16x16_bf16", 97, "d4 s2 s2 s4f", 0, SHAPE(0, BF, BF, 16, 16, 2), v_mfma, NULL },

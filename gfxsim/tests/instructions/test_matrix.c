@@ -102,6 +102,40 @@ static void elements_are_in_their_places(struct test *t)
             multiply(t, &shapes[i], (enum rounding)rounding, 0, 0);
 }
 
+/* Whole numbers of 8 bits, all of them, with C. */
+static void whole_numbers(struct test *t)
+{
+    static const struct shape whole[] = { { 54, 16, 64, false, ELEMENT_I8, ELEMENT_I8 },
+                                          { 56, 32, 32, false, ELEMENT_I8, ELEMENT_I8 } };
+    for (size_t i = 0; i < 2; i++) {
+        const struct shape *s = &whole[i];
+        static int32_t a[32][64], b[32][64];
+        struct operated o;
+        if (!operate_open(&o, t)) return;
+        for (int r = 0; r < s->dim; r++)
+            for (int k = 0; k < s->k; k++) {
+                uint32_t lane, bit;
+                a[r][k] = (int32_t)rnd_between(t, -128, 127), b[r][k] = (int32_t)rnd_between(t, -128, 127);
+                place(s, s->a, r, k, &lane, &bit);
+                store(&o, 16, lane, bit, (uint32_t)a[r][k] & 255, 8);
+                store(&o, 24, lane, bit, (uint32_t)b[r][k] & 255, 8);
+            }
+        for (uint32_t r = 0; r < 16; r++)
+            for (uint32_t l = 0; l < LANES; l++) o.wave->vgpr[64 + r][l] = 1000000007;
+        const uint32_t word[2] = { 0xd3800000 | s->opcode << 16 | 32, (V + 16) | (V + 24) << 9 | (V + 64) << 18 };
+        if (operate(&o, t, word, 2))
+            for (int m = 0; m < s->dim; m++)
+                for (int n = 0; n < s->dim; n++) {
+                    int32_t want = 1000000007, got;
+                    for (int k = 0; k < s->k; k++) want += a[m][k] * b[n][k];
+                    const float f = result(&o, s, 32, m, n);
+                    memcpy(&got, &f, 4);
+                    CHECK(t, got == want);
+                }
+        operate_close(&o);
+    }
+}
+
 /* Every pair of formats, each byte of the scales. */
 static void scales_are_in_their_places(struct test *t)
 {
@@ -171,7 +205,8 @@ static void exact_sums_round_once(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(elements_are_in_their_places), TEST(scales_are_in_their_places),
-                                              TEST(special_scales), TEST(exact_sums_round_once) };
+    static const struct test_case cases[] = { TEST(elements_are_in_their_places), TEST(whole_numbers),
+                                              TEST(scales_are_in_their_places), TEST(special_scales),
+                                              TEST(exact_sums_round_once) };
     return TEST_MAIN(argc, argv, cases);
 }
