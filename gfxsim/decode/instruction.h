@@ -31,7 +31,6 @@ enum row_flags {
     ROW_PACKED = 32,          /* VOP3P: op_sel, op_sel_hi, neg_lo, neg_hi */
     ROW_ALL_LANES = 64,       /* EXEC is not looked at */
     ROW_TRANSCENDENTAL = 128, /* one wait state before another kind of vector instruction reads the result */
-    ROW_STORES = 256,         /* memory: the register is data, not a destination */
     ROW_RETURNS = 512,        /* atomics with sc0 return the value from before */
     ROW_TO_LDS = 1024,        /* memory: from memory to LDS */
     ROW_TWO_OFFSETS = 2048,   /* DS: offset0 and offset1 */

@@ -46,7 +46,7 @@ static hipError_t initialise(void)
 {
     struct machine_options o = machine_default_options();
     /* a loop without end, and a grid that no simulator gets through, end with a sentence */
-    o.step_limit = UINT64_C(1) << 31, o.grid_step_limit = UINT64_C(1) << 34;
+    o.step_limit = UINT64_C(1) << 28, o.grid_step_limit = UINT64_C(1) << 34;
     if (!read_environment(&o)) return hipErrorInvalidValue;
     if (!machine_open(&hip.machine, &o)) return hipErrorOutOfMemory;
     hip.initialised = true;

@@ -249,7 +249,7 @@ static trap atomic(struct wave *w, const struct insn *in)
 }
 
 #define L(name, opcode, words, detail) { name, opcode, words, 0, detail, load, NULL }
-#define S(name, opcode, words, detail) { name, opcode, words, ROW_STORES, detail, store, NULL }
+#define S(name, opcode, words, detail) { name, opcode, words, 0, detail, store, NULL }
 #define AT(name, opcode, how) { name, opcode, "d1 a1 s1 b2", ROW_RETURNS, 4 | (how) << 16, atomic, NULL }
 static const struct row rows_global[] = {
     L("global_load_ubyte", 16, "d1 a1 b2", 1),

@@ -7,7 +7,7 @@
 
 /* What reads a register, for the table of wait states. */
 enum reader { READER_VALU, READER_DPP, READER_LANE, READER_PERMLANE, READER_MATRIX_AB, READER_MATRIX_C, READER_MEMORY,
-              READER_TRANSCENDENTAL, READER_SALU };
+              READER_TRANSCENDENTAL };
 
 /* Each is false after a report. */
 bool hazard_vgpr(struct wave *w, const struct insn *in, uint32_t row, uint32_t dwords, enum reader reader);

@@ -12,6 +12,14 @@
 #define GFXSIM_SHARED "../shared"
 #endif
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+
 struct stranger {
     const char *file, *kernel;
     enum element a, b;
@@ -161,7 +169,7 @@ static void products_are_right(struct test *t)
 /* 256 x 512 x 1024 in MXFP4, all checks on, on one host thread: less than a second of processor time. */
 static void a_product_is_fast(struct test *t)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if SANITIZED
     test_skip(t, "a sanitizer watches");
 #else
     if (!there(t)) return;
