@@ -51,8 +51,9 @@ double bsmi_geforce_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct
     const double terms = g->operands == BSMI_OPERANDS_BF16 ? bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b) : 1;
     const double waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * parts, clusters),
                  steps = terms * ceil(ceil((double)p->k / step_columns(g)) / (double)parts),
-                 epilogue = (double)(g->tile_rows * g->tile_columns) * SUM_BYTES / SHARED_BYTES_A_CYCLE;
-    const double multiplied = waves * (TILE_CYCLES + epilogue + steps * step_cycles(g)) / gigahertz,
+                 around = TILE_CYCLES + (double)(g->tile_rows * g->tile_columns) * SUM_BYTES / SHARED_BYTES_A_CYCLE;
+    /* What is around the steps of a tile passes under the products of another set's. */
+    const double cycles = waves * steps * step_cycles(g) + (g->sets > 1 ? 1 : waves) * around,
                  moved = (bytes_of(&p->a, g) + bytes_of(&p->b, g)) / (memory_bytes_a_nanosecond * gpu->sm_count);
-    return launch_nanoseconds * (parts > 1 ? 2 : 1) + fmax(multiplied, moved);
+    return launch_nanoseconds * (parts > 1 ? 2 : 1) + fmax(cycles / gigahertz, moved);
 }

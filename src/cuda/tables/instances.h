@@ -70,6 +70,8 @@ struct bsmi_gemm_instance {
     bool column_groups;                   /* takes groups along K; without, it is only taken if it is forced */
     bool splits_k;                        /* parts of K go to CTAs of their own: other sums, only taken if it is
                                              forced */
+    int sets;                             /* of warps, each with tiles of its own: one stores while the other
+                                             multiplies; 0 counts as 1 */
     int step_bytes;                       /* of a row, that a stage has; where codes are multiplied */
     struct bsmi_gemm_cost cost;
 };

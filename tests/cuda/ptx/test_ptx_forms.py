@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the wrappers of single instructions write (ptx_forms.cu), for sm_100a and sm_103a: the simulator reads all of it
+"""What the wrappers of single instructions write (ptx_forms.cu, mma_sync_forms.cu), for sm_100a, sm_103a and sm_120a: the simulator reads all of it
 (ptxas did, when it was built), and the forms are those of ptx_forms.txt, words and kinds of operands.
 
 usage: test_ptx_forms.py CUDASIM LIST PTX...; --list PTX...: prints the list."""
@@ -12,8 +12,8 @@ import script
 from script import check
 
 FAMILIES = ("tcgen05.", "cp.", "mbarrier.", "fence.", "clusterlaunchcontrol.", "createpolicy.", "prefetch.", "mapa.",
-            "elect.", "barrier.cluster.", "griddepcontrol.", "setmaxnreg.")
-KINDS = (("%rd", "l"), ("%rs", "h"), ("%r", "r"), ("%p", "p"))
+            "elect.", "barrier.cluster.", "griddepcontrol.", "setmaxnreg.", "mma.", "ldmatrix.")
+KINDS = (("%rd", "l"), ("%rs", "h"), ("%r", "r"), ("%f", "f"), ("%p", "p"))
 
 
 def operand(match):
@@ -25,7 +25,7 @@ def operand(match):
 
 
 def forms(path):
-    """Each form once: its words, and its operands as r, l, h (registers of 32, 64, 16 bits), p (a predicate) or a
+    """Each form once: its words, and its operands as r, l, h (registers of 32, 64, 16 bits), f (fp32), p (a predicate) or a
     number."""
     found = set()
     for line in open(path, encoding="utf-8"):
