@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the wrappers of single instructions write (ptx_forms.cu, mma_sync_forms.cu), for sm_100a, sm_103a and sm_120a: the simulator reads all of it
-(ptxas did, when it was built), and the forms are those of ptx_forms.txt, words and kinds of operands.
+"""What the wrappers of single instructions write (ptx_forms.cu, mma_sync_forms.cu), for sm_100a, sm_103a and sm_120a:
+the simulator reads all of it (ptxas did, when it was built), and the forms are those of ptx_forms.txt, words and kinds
+of operands.
 
 usage: test_ptx_forms.py CUDASIM LIST PTX...; --list PTX...: prints the list."""
 import os
@@ -25,8 +26,8 @@ def operand(match):
 
 
 def forms(path):
-    """Each form once: its words, and its operands as r, l, h (registers of 32, 64, 16 bits), f (fp32), p (a predicate) or a
-    number."""
+    """Each form once: its words, and its operands as r, l, h (registers of 32, 64, 16 bits), f (fp32), p (a predicate)
+    or a number."""
     found = set()
     for line in open(path, encoding="utf-8"):
         for statement in line.split(";"):
