@@ -165,7 +165,7 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
 }
 
 /* Rows of A that are few for prepacked weights, unless groups share them. */
-enum { MOST_PREPACKED_ROWS = 256 };
+enum { MOST_PREPACKED_ROWS = 1024 };
 
 /* Prepacked weights serve where rows of bf16 would, with the same bits. */
 bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct bsmi_product *p, int forced,

@@ -144,7 +144,8 @@ static bsm_status describe_mixed_input(const struct bsmi_product *p, struct bsmi
 /* Boxes that reach beyond the last row take TMA longer than those that do not. */
 static int a_box_rows(const struct bsmi_product *p, const struct bsmi_gemm_instance *g)
 {
-    const bool fits = g->schedule == BSMI_SCHEDULE_K_INTERLEAVED && p->groups == 0;
+    const bool fits =
+        (g->schedule == BSMI_SCHEDULE_K_INTERLEAVED || bsmi_gemm_reads_prepacked(g)) && p->groups == 0;
     return fits ? (int)BSMI_MIN(p->m, (int64_t)g->a_box_rows) : g->a_box_rows;
 }
 

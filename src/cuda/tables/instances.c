@@ -74,6 +74,18 @@
 #define PREPACKED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define PREPACKED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
+/* Mixed input, rows of prepacked weights. */
+#define MIXED_INPUT_ROWS(prefix, what, block, tile, rows, groups, cluster, ...) \
+    { NAMES(#prefix "_", tile, "mixed_input_rows_" #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
+      .source = BSMI_SOURCE_PREPACKED, .codes = what, .schedule = BSMI_SCHEDULE_ROWS, \
+      .fallback = BSMI_FALLBACK_IN_KERNEL, .tile_rows = rows, .tile_columns = 64 * (groups), .cluster_rows = 1, \
+      .cluster_columns = cluster, .a_box_rows = rows, .b_box_rows = 64 * (groups), \
+      .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, \
+      .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
+      .most_columns = BSMI_PREPACKED_MOST_COLUMNS },
+#define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+
 /* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without
  * boxes of D the rows of the instruction are B's: D^T = B A^T. */
 #define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box) \
@@ -121,6 +133,8 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_MIXED_INPUT_AS_STORED(STORED_NVFP4)
     BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_MXFP4)
     BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_NVFP4)
+    BSMI_SM90_MIXED_INPUT_ROWS(ROWS_MXFP4)
+    BSMI_SM90_MIXED_INPUT_ROWS(ROWS_NVFP4)
     BSMI_SM90_FAST(FP8_REQUANTIZED)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)

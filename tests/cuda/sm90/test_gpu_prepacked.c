@@ -133,6 +133,8 @@ static void bits_are_the_same(struct test *t)
         { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
         /* whole tiles of bf16 */
         { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        /* several tiles of rows, and the last of them no whole one */
+        { 300, 264, 1160, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;

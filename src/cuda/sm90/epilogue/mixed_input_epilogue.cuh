@@ -73,7 +73,7 @@ __device__ static inline bool column_has_exponent(const bsmi_mixed_input_paramet
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int32_t thread = (int32_t)(threadIdx.x % 128), column = tile.column + thread;
-    return thread < CONFIG::COLUMNS && column < e.n && e.b_exponents[tile.matrix * e.b_exponent_step + column] != 0;
+    return thread < 64 && column < e.n && e.b_exponents[tile.matrix * e.b_exponent_step + column] != 0;
 }
 
 template <class CONFIG>
@@ -95,8 +95,8 @@ __device__ static inline void read_row_exponents(const bsmi_mixed_input_paramete
     const int32_t thread = (int32_t)(threadIdx.x % 128), row = tile.row + thread;
     if (!f.plain || e.a_exponents == nullptr) return;
     griddepcontrol_wait();
-    if (thread < CONFIG::ROWS && row < tile.row_end)
-        f.scaled |= e.a_exponents[tile.matrix * e.a_exponent_step + row] != 0;
+    for (int32_t i = 0; thread + i < CONFIG::ROWS && row + i < tile.row_end; i += 128)
+        f.scaled |= e.a_exponents[tile.matrix * e.a_exponent_step + row + i] != 0;
 }
 
 /* The same bits as finish_octet: a thread has two neighbouring columns of each row. */
@@ -141,4 +141,32 @@ __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_param
     if (!f.scaled) return;
     barrier_sync(1 + at.group, 128);         /* sums have gone to D from there */
     compute_interleaved_fallback<CONFIG>(p, tile, at);
+}
+
+/* Rows of prepacked weights, whose warpgroups each have chunks of their own, and more rows than are stored fastest out of
+ * registers. */
+template <class CONFIG>
+__device__ static inline void finish_rows_tile(const bsmi_mixed_input_parameters &p, prepacked_finish f,
+                                               const gemm_tile &tile, const consumer_thread &at,
+                                               const transposed_sums<CONFIG> &sums)
+{
+    const gemm_finish finish = gemm_finish_of(p);
+    if (f.plain) {
+        f.scaled = barrier_or(1 + at.group, 128, f.scaled);
+        const transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, f.scaled);
+        if (finishes_by_fast_path<CONFIG>(p, finish, tile, d)) {
+            finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums);
+            return;
+        }
+        f.scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);
+    }
+    finish_columns<CONFIG>(p, finish, tile, transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, f.scaled), sums);
+    if (!f.scaled) return;
+    static_assert(sizeof(fallback_memory) <= CONFIG::CHUNK_BYTES, "lies where sums went to D");
+    barrier_sync(1 + at.group, 128);      /* sums have gone to D from there */
+    const uint32_t tables = tables_of<CONFIG>(at.shared, at.group);
+    compute_fallback(p, tile,
+                     (fallback_memory *)__cvta_shared_to_generic(at.shared + CONFIG::AT_CHUNKS
+                                                                 + at.group * CONFIG::CHUNK_BYTES),
+                     CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }

@@ -1,0 +1,243 @@
+/* Rows of prepacked weights: each consumer warpgroup has 64 rows of B of its own, and all of K.  A step is decoded into
+ * registers while the products of the step before are under way:
+ *
+ *     products    step s issued               step s + 1 issued           step s + 2 issued
+ *                   s - 1 waited for            s waited for                s + 1 waited for
+ *     decoded         s + 1                       s + 2                       s + 3
+ *
+ * The more rows of A, the longer are the products that hide a step's decoding; and the more warpgroups, the fewer bytes
+ * of A's rows a product takes: those of 64 rows of B alone are what an SM takes in from L2, 64 bytes a cycle.  CTAs of
+ * a cluster have neighbouring columns of D and share the rows of A.
+ *
+ * Barriers of each stage, and how often who arrives in a phase:
+ *
+ *     full           rows of A: the CTA's own loader once, with the bytes of the step, whichever CTA loads them
+ *                    codes: the loader once, with the bytes of a slice for each warpgroup
+ *     empty          rows of A: one thread of each warpgroup of each CTA of the cluster, behind wait_group
+ *                    codes: each warp of the consumers */
+#pragma once
+
+#include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
+#include "cuda/sm90/operand/prepacked_registers.cuh"
+#include "cuda/sm90/pipeline/mixed_input_rows_producer.cuh"
+#include "mixed_input_multiply.cuh"
+
+/* What a thread keeps from step to step. */
+template <class CONFIG> struct rows_consumer {
+    consumer_thread at;
+    uint32_t codes, scales;               /* addresses of this thread's in stage 0 */
+    uint32_t rows;                        /* low half of the descriptor of the rows of A in stage 0 */
+    uint32_t empty;                       /* barrier of stage 0 in the CTA that this thread notifies */
+    bool notifies;
+
+    gemm_ring<CONFIG> ring;
+    uint32_t before;                      /* the stage of the step before */
+    gemm_ring<typename CONFIG::codes_ring> codes_ring;
+    prepacked_scales<typename CONFIG::CODES> of_slice;
+    bool large;                           /* scales of the slice */
+    uint32_t kept;                        /* of keep_operand */
+};
+
+template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_consumer_of(uint32_t shared)
+{
+    constexpr uint32_t OF_TWO_ROWS = 2 * BSMI_PREPACKED_COLUMNS / CONFIG::BLOCK;
+    rows_consumer<CONFIG> c = {};
+    c.at = consumer_thread_of(shared);
+    const uint32_t of_group = shared + CONFIG::AT_CODES + c.at.group * CONFIG::SLICE_BYTES,
+                   thread = c.at.warp * 32 + c.at.lane, empty = shared + CONFIG::AT_EMPTY;
+    c.codes = of_group + thread * 16;
+    c.scales = of_group + BSMI_PREPACKED_CODE_BYTES + thread / 4 * OF_TWO_ROWS;
+    c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
+    c.empty = CONFIG::CLUSTER == 1 ? empty : mapa_shared_cluster(empty, thread % CONFIG::CLUSTER);
+    c.notifies = thread < CONFIG::CLUSTER;
+    return c;
+}
+
+/* Decoding --------------------------------------------------------------------------------------------------------- */
+
+template <class CONFIG> __device__ static inline void begin_slice(rows_consumer<CONFIG> &c)
+{
+    using RING = typename CONFIG::codes_ring;
+    mbarrier_wait_parity(full_barrier<RING>(c.at.shared, c.codes_ring.stage), c.codes_ring.parity);
+    c.of_slice = read_prepacked_scales<typename CONFIG::CODES>(c.scales + c.codes_ring.stage * CONFIG::CODE_BYTES);
+    c.large = are_large(c.of_slice);
+}
+
+template <class CONFIG> __device__ static inline void end_slice(rows_consumer<CONFIG> &c)
+{
+    using RING = typename CONFIG::codes_ring;
+    fence_proxy_async_shared();
+    __syncwarp();
+    if (c.at.lane == 0) mbarrier_arrive(empty_barrier<RING>(c.at.shared, c.codes_ring.stage));
+    c.codes_ring.next();
+}
+
+template <class CONFIG, int STEP> __device__ static inline uint4 read_codes(const rows_consumer<CONFIG> &c)
+{
+    return load_shared_v4(c.codes + c.codes_ring.stage * CONFIG::CODE_BYTES + STEP * 2048);
+}
+
+/* A step of the slice: both rows of the thread. */
+template <class CONFIG, int STEP>
+__device__ static inline void decode_codes(const rows_consumer<CONFIG> &c, const uint4 &codes, step_operand &operand)
+{
+    using CODES = typename CONFIG::CODES;
+    if (c.large) {
+#pragma unroll
+        for (int row = 0; row < 2; row++)
+            decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_slice.words[STEP], row, operand);
+    } else {
+#pragma unroll
+        for (int row = 0; row < 2; row++)
+            decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_slice.words[STEP], row, operand);
+    }
+}
+
+/* Products --------------------------------------------------------------------------------------------------------- */
+
+/* The registers are read here, behind the wait for the products that read them: before CUDA 13.3 ptxas takes them for
+ * free once such a product has been issued (release notes of 13.3, ptxas). */
+__device__ static inline void keep_operand(uint32_t &kept, const step_operand &operand)
+{
+#pragma unroll
+    for (int i = 0; i < 16; i += 2)
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(kept) : "r"(operand[i]), "r"(operand[i + 1]));
+}
+
+template <class CONFIG> __device__ static inline void release_rows(const rows_consumer<CONFIG> &c)
+{
+    release_stage<CONFIG>(c.empty + c.before * 8, c.notifies);
+}
+
+/* Step STEP of a slice: its products are issued behind those of the step before, which are waited for then, and the
+ * next step is decoded into the registers that they have read.  left: steps of the tile behind this one.  True if there
+ * is one. */
+template <class CONFIG, int STEP>
+__device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, bool first, int32_t left,
+                                       const step_operand &now, step_operand &other)
+{
+    constexpr int NEXT = (STEP + 1) % CONFIG::CODE_STEPS;
+    const uint32_t stage = c.ring.stage;
+    uint4 codes;
+    mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
+    wgmma_fence();
+    issue_step<CONFIG>(sums, now, c.rows + stage * (CONFIG::A_BYTES / 16));
+    wgmma_commit_group();
+    if (NEXT == 0 || left == 0) end_slice<CONFIG>(c);
+    if (left > 0) {
+        if (NEXT == 0) begin_slice<CONFIG>(c);
+        codes = read_codes<CONFIG, NEXT>(c);
+    }
+    wgmma_wait_group<1>();
+    keep_operand(c.kept, other);
+    if (!first) release_rows<CONFIG>(c);
+    c.before = stage;
+    c.ring.next();
+    if (left == 0) return false;
+    decode_codes<CONFIG, NEXT>(c, codes, other);
+    return true;
+}
+
+/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
+template <class CONFIG>
+__device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
+{
+    step_operand even, odd = {};
+#pragma unroll
+    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
+    begin_slice<CONFIG>(c);
+    decode_codes<CONFIG, 0>(c, read_codes<CONFIG, 0>(c), even);
+    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS) {
+        if (!sum_step<CONFIG, 0>(sums, c, left + 1 == steps, left, even, odd)) break;
+        if (!sum_step<CONFIG, 1>(sums, c, false, left - 1, odd, even)) break;
+        if (!sum_step<CONFIG, 2>(sums, c, false, left - 2, even, odd)) break;
+        if (!sum_step<CONFIG, 3>(sums, c, false, left - 3, odd, even)) break;
+        if (!sum_step<CONFIG, 4>(sums, c, false, left - 4, even, odd)) break;
+        if (!sum_step<CONFIG, 5>(sums, c, false, left - 5, odd, even)) break;
+    }
+    wgmma_wait_group<0>();
+    keep_operand(c.kept, even);
+    keep_operand(c.kept, odd);
+    hold<CONFIG>(sums);
+    release_rows<CONFIG>(c);
+}
+
+template <class CONFIG>
+__device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    if constexpr (CONFIG::GROUPS > 1) setmaxnreg_inc<CONFIG::CONSUMER>();
+    transposed_sums<CONFIG> sums;
+    rows_consumer<CONFIG> c = rows_consumer_of<CONFIG>(shared);
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t steps = p.segments[0].blocks;
+    for (int64_t number = first_tile<CONFIG>(); number < tiles; number += tiles_at_one_time<CONFIG>()) {
+        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        tile.column += (int32_t)c.at.group * 64;
+        prepacked_finish finish = begin_prepacked_finish<CONFIG>(p, tile, c.at);
+        sum_rows<CONFIG>(sums[0], c, steps);
+        read_row_exponents<CONFIG>(p, tile, finish);
+        finish_rows_tile<CONFIG>(p, finish, tile, c.at, sums);
+    }
+    if (p.segment_count > BSMI_MOST_SEGMENTS) store_shared(shared, c.kept);       /* never, which ptxas does not know */
+}
+
+/* The kernel ------------------------------------------------------------------------------------------------------- */
+
+template <class CONFIG> __device__ static inline void initialize_rows_barriers(uint32_t shared)
+{
+    initialize_ring<CONFIG>(shared, 1, CONFIG::GROUPS * CONFIG::CLUSTER);
+    initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::WARPS);
+    fence_mbarrier_init();
+}
+
+template <class CONFIG>
+__device__ static inline void produce_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta,
+                                           int32_t loader, slice_loader<CONFIG> &slices)
+{
+    if constexpr (CONFIG::GROUPS > 1) setmaxnreg_dec<CONFIG::PRODUCER>();
+    if (loader == 0 && elect_sync()) load_slices<CONFIG>(p, shared, -1, slices);
+    if (loader == 1 && elect_sync()) load_steps_of_rows<CONFIG>(p, shared, cta);
+}
+
+/* Barriers are known to the cluster by fence.mbarrier_init, and nothing else is handed over here: a barrier that orders
+ * more is a fence of the whole GPU, which waits for D to be stored. */
+__device__ static inline void meet_cluster()
+{
+    barrier_cluster_arrive_relaxed();
+    barrier_cluster_wait();
+}
+
+/* Weights are loaded before the cluster's CTAs know of one another and before the kernels in front of this one have
+ * ended, rows of A behind both. */
+template <class CONFIG> __device__ static inline void mixed_input_rows_gemm(const bsmi_mixed_input_parameters &p)
+{
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0), warp = warp_of_cta();
+    const int32_t loader = (int32_t)warp - CONFIG::WARPS;
+    const gemm_cta cta = { 0, CONFIG::CLUSTER == 1 ? 0 : cluster_ctarank() };
+    slice_loader<CONFIG> slices;
+    if (p.epilogue.grouped) griddepcontrol_wait();
+    if (loader == 0 && elect_sync()) {
+        initialize_rows_barriers<CONFIG>(shared);
+        slices = slice_loader_of<CONFIG>(p, cta);
+        load_slices<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, slices);
+    }
+    if (loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
+    if (loader < 0) clear_missing_rows<CONFIG>(p, shared);
+    __syncthreads();
+    if (CONFIG::CLUSTER > 1) meet_cluster();
+    griddepcontrol_launch_dependents();
+    if (loader < 0) consume_rows<CONFIG>(p, shared, cta);
+    else produce_rows<CONFIG>(p, shared, cta, loader, slices);
+    if (CONFIG::CLUSTER == 1) return;
+    __syncwarp();
+    meet_cluster();                       /* no CTA ends while another may still arrive on its barriers */
+}
+
+/* The arguments behind `tile` are the table's columns. */
+#define MIXED_INPUT_ROWS_KERNEL(codes, tile, rows, groups, ...)                                                        \
+    extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_ROWS_THREADS(groups), 1)                             \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_mixed_input_parameters p)                              \
+    {                                                                                                                  \
+        mixed_input_rows_gemm<mixed_input_rows_config<codes_##codes, rows, groups, __VA_ARGS__>>(p);                   \
+    }

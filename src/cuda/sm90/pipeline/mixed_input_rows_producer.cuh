@@ -1,0 +1,107 @@
+/* The loaders of the mixed-input kernels with rows of prepacked weights: a thread for slices of weights, one for rows
+ * of A, in warps of their own. */
+#pragma once
+
+#include "cuda/ptx/bulk_copy.cuh"
+#include "cuda/sm90/mainloop/mixed_input_rows_config.cuh"
+#include "load.cuh"
+
+template <class CONFIG> __device__ static inline int64_t first_tile() { return blockIdx.x / CONFIG::CLUSTER; }
+template <class CONFIG> __device__ static inline int64_t tiles_at_one_time() { return gridDim.x / CONFIG::CLUSTER; }
+
+/* Where the loader of slices is. */
+template <class CONFIG> struct slice_loader {
+    gemm_ring<typename CONFIG::codes_ring> ring;
+    gemm_cta cta;
+    int64_t number;                       /* of the tile; behind the last one the loader has ended */
+    int32_t left;                         /* slices of the tile */
+    const unsigned char *from[CONFIG::GROUPS];         /* the next slice of each warpgroup */
+};
+
+/* A CTA of a cluster may have columns behind D's last one: it reads the last rows of weights that there are. */
+template <class CONFIG>
+__device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
+{
+    const gemm_tile tile = gemm_tile_of<CONFIG>(p, at.number, at.cta);
+    at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
+#pragma unroll
+    for (int g = 0; g < CONFIG::GROUPS; g++) {
+        const int64_t in_matrix = min((int64_t)(tile.column / 64 + g), p.matrix_tiles - 1),
+                      in_all = tile.matrix * p.b_batch_step * p.matrix_tiles + in_matrix;
+        at.from[g] = p.prepacked + in_all * p.tile_slices * CONFIG::SLICE_BYTES;
+    }
+}
+
+template <class CONFIG>
+__device__ static inline slice_loader<CONFIG> slice_loader_of(const bsmi_mixed_input_parameters &p, gemm_cta cta)
+{
+    slice_loader<CONFIG> at = { ring_of_producer<typename CONFIG::codes_ring>(), cta, first_tile<CONFIG>(), 0, {} };
+    if (at.number < gemm_tiles(p)) begin_tile<CONFIG>(p, at);
+    return at;
+}
+
+/* The next slices, at most so many. */
+template <class CONFIG>
+__device__ static inline void load_slices(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t most,
+                                          slice_loader<CONFIG> &at)
+{
+    using RING = typename CONFIG::codes_ring;
+    const int64_t tiles = gemm_tiles(p);
+#pragma unroll 1
+    for (int32_t i = 0; i != most && at.number < tiles; i++) {
+        const uint32_t full = full_barrier<RING>(shared, at.ring.stage);
+        const uint32_t to = shared + CONFIG::AT_CODES + at.ring.stage * CONFIG::CODE_BYTES;
+        mbarrier_wait_parity(empty_barrier<RING>(shared, at.ring.stage), at.ring.parity);
+        mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES);
+#pragma unroll
+        for (int g = 0; g < CONFIG::GROUPS; g++) {
+            cp_async_bulk_load(to + g * CONFIG::SLICE_BYTES, at.from[g], CONFIG::SLICE_BYTES, full);
+            at.from[g] += CONFIG::SLICE_BYTES;
+        }
+        at.ring.next();
+        if (--at.left > 0) continue;
+        at.number += tiles_at_one_time<CONFIG>();
+        if (at.number < tiles) begin_tile<CONFIG>(p, at);
+    }
+}
+
+/* Rows of A of all steps: each CTA of the cluster announces those of every step, and loads every CLUSTER-th for all of
+ * them. */
+template <class CONFIG>
+__device__ static inline void load_steps_of_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t steps = p.segments[0].blocks;
+    const uint32_t bytes = p.a_box_rows * CONFIG::K_BYTES;
+    uint32_t turn = 0;                    /* of which CTA */
+    for (int64_t number = first_tile<CONFIG>(); number < tiles; number += tiles_at_one_time<CONFIG>()) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        const int32_t matrix = matrix_of_a(p, tile);
+        if (number == first_tile<CONFIG>()) griddepcontrol_wait();
+#pragma unroll 1
+        for (int32_t step = 0; step < steps; step++, ring.next()) {
+            const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
+            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
+            mbarrier_arrive_expect_tx(full, bytes);
+            if (turn == cta.column)
+                load<CONFIG::CLUSTER>(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES, p.a, step * BSMI_K_STEP,
+                                      tile.row, matrix, full, sharers_of_a<CONFIG>(cta));
+            turn = turn + 1 == CONFIG::CLUSTER ? 0 : turn + 1;
+        }
+    }
+}
+
+/* Of the ring of A's rows, where boxes have fewer of them than a stage: wgmma reads them all.  What becomes of the
+ * others is not stored. */
+template <class CONFIG>
+__device__ static inline void clear_missing_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
+{
+    const int32_t missing = CONFIG::ROWS - p.a_box_rows, chunks = missing * (CONFIG::K_BYTES / 16);
+    if (missing == 0) return;
+    for (int32_t stage = 0; stage < CONFIG::STAGES; stage++)
+        for (int32_t i = (int32_t)threadIdx.x; i < chunks; i += CONFIG::WARPS * 32)
+            store_shared_v4(shared + CONFIG::AT_A + stage * CONFIG::A_BYTES + p.a_box_rows * CONFIG::K_BYTES + i * 16,
+                            make_uint4(0, 0, 0, 0));
+    fence_proxy_async_shared();           /* before TMA and wgmma come to them */
+}
