@@ -75,14 +75,13 @@
 #define PREPACKED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
 /* Mixed input, rows of prepacked weights. */
-#define MIXED_INPUT_ROWS(prefix, what, block, tile, rows, groups, cluster, ...) \
-    { NAMES(#prefix "_", tile, "mixed_input_rows_" #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
+#define MIXED_INPUT_ROWS(prefix, what, block, tile, rows, groups, ...) \
+    { NAMES(#prefix "_", tile, "mixed_input_prepacked_" #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
       .source = BSMI_SOURCE_PREPACKED, .codes = what, .schedule = BSMI_SCHEDULE_ROWS, \
-      .fallback = BSMI_FALLBACK_IN_KERNEL, .tile_rows = rows, .tile_columns = 64 * (groups), .cluster_rows = 1, \
-      .cluster_columns = cluster, .a_box_rows = rows, .b_box_rows = 64 * (groups), \
+      .fallback = BSMI_FALLBACK_IN_KERNEL, TILE(rows, 64 * (groups), 1, 1), \
       .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, \
       .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
-      .most_columns = BSMI_PREPACKED_MOST_COLUMNS },
+      .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .cost = BSMI_COST_##prefix##_##tile },
 #define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 

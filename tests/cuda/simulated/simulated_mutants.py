@@ -84,7 +84,7 @@ for code in "mxfp4", "nvfp4":
     for name in names_in("MIXED_INPUT_AS_STORED"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_{code}", ["test_gpu_fused_dequantization --only " + case for case in (
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
-    for name in names_in("MIXED_INPUT_PREPACKED"):
+    for name in names_in("MIXED_INPUT_PREPACKED") + names_in("MIXED_INPUT_ROWS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_prepacked_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
 KERNELS["bsmi_prepack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
 for name in names_in("FAST"):

@@ -114,6 +114,15 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
     operand_free(&a), operand_free(&b), operand_free(&d);
 }
 
+/* Where it is simulated, kernels for many rows try the last problem, which has many, and a third of the others; the
+ * others have the rest. */
+static bool is_tried(int kernel, int n, int problem, int problems)
+{
+    const bool of_many_rows = strstr(bsm_kernel_name(kernel), "_rows_") != NULL, is_last = problem + 1 == problems;
+    if (!is_simulated() || one_is_asked_for()) return true;
+    return of_many_rows ? is_last || (n + problem) % 3 == 0 : !is_last;
+}
+
 /* Ragged N and K, K of less than a turn for each warpgroup, rings that go round, several tiles a CTA and not, in each
  * form of product. */
 static void bits_are_the_same(struct test *t)
@@ -134,13 +143,13 @@ static void bits_are_the_same(struct test *t)
         /* whole tiles of bf16 */
         { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         /* several tiles of rows, and the last of them no whole one */
-        { 300, 264, 1160, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        { 300, 200, 840, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
     if (!panels_open(t, &c)) return;
     for (int n = 0; reading(n) >= 0; n++)
-        for (int i = 0; i < PROBLEMS && is_asked_for(reading(n)); i++)
+        for (int i = 0; i < PROBLEMS && is_asked_for(reading(n)) && is_tried(reading(n), n, i, PROBLEMS); i++)
             for (int scales = 0; scales < SCALES_COUNT; scales++)
                 if (!is_simulated() || scales == (n + i) % SCALES_COUNT
                     || (problems[i].every_scale && (n == 0 || one_is_asked_for())))

@@ -81,24 +81,13 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
     X(SCALES_FULL, BSMI_MIXED_INPUT_IF_FOUND(source, schedule, 8))                                             \
     X(SCALES_EMPTY, BSMI_MIXED_INPUT_IF_FOUND(source, schedule, 8))
 
-/* Rows of prepacked weights: D of `rows` x 64 `groups` a CTA, whose consumer warpgroups have 64 rows of B each; `cluster`
- * CTAs share rows of A. */
-/*    tile                      rows g cl st codes */
+/* Rows of prepacked weights: D of `rows` x 64 `groups` a CTA, whose consumer warpgroups have 64 rows of B each. */
+/*    tile                  rows g  st codes */
 #define BSMI_SM90_MIXED_INPUT_ROWS(X) \
-    X(64x64_1x1_prepacked,      64, 1, 1, 16, 4) \
-    X(64x64_1x2_prepacked,      64, 1, 2, 16, 4) \
-    X(64x64_1x4_prepacked,      64, 1, 4, 16, 4) \
-    X(64x128_1x1_prepacked,     64, 2, 1, 14, 3) \
-    X(64x128_1x2_prepacked,     64, 2, 2, 14, 3) \
-    X(128x64_1x1_prepacked,    128, 1, 1,  9, 4) \
-    X(128x64_1x2_prepacked,    128, 1, 2,  9, 4) \
-    X(128x64_1x4_prepacked,    128, 1, 4,  9, 4) \
-    X(128x128_1x1_prepacked,   128, 2, 1,  7, 3) \
-    X(128x128_1x2_prepacked,   128, 2, 2,  7, 3) \
-    X(128x128_1x4_prepacked,   128, 2, 4,  7, 3) \
-    X(256x64_1x2_prepacked,    256, 1, 2,  5, 3) \
-    X(256x128_1x1_prepacked,   256, 2, 1,  4, 2) \
-    X(256x128_1x2_prepacked,   256, 2, 2,  4, 2)
+    X(64x128_rows_prepacked,  64, 2, 14, 3) \
+    X(128x64_rows_prepacked, 128, 1,  9, 4) \
+    X(128x128_rows_prepacked,128, 2,  7, 3) \
+    X(256x128_rows_prepacked,256, 2,  4, 2)
 
 /* Two warps load, of a warpgroup that gives several others its registers. */
 #define BSMI_MIXED_INPUT_ROWS_THREADS(groups) ((groups) == 1 ? 128 + 64 : 128 * ((groups) + 1))

@@ -1,20 +1,16 @@
-/* Rows of prepacked weights: each consumer warpgroup has 64 rows of B of its own, and all of K.  A step is decoded into
- * registers while the products of the step before are under way:
+/* Rows of prepacked weights: each consumer warpgroup has 64 rows of B of its own, and all of K.
  *
  *     products    step s issued               step s + 1 issued           step s + 2 issued
  *                   s - 1 waited for            s waited for                s + 1 waited for
  *     decoded         s + 1                       s + 2                       s + 3
  *
- * The more rows of A, the longer are the products that hide a step's decoding; and the more warpgroups, the fewer bytes
- * of A's rows a product takes: those of 64 rows of B alone are what an SM takes in from L2, 64 bytes a cycle.  CTAs of
- * a cluster have neighbouring columns of D and share the rows of A.
+ * The more rows of A, the longer are the products that hide a step's decoding; and two warpgroups fill each other's
+ * gaps.
  *
  * Barriers of each stage, and how often who arrives in a phase:
  *
- *     full           rows of A: the CTA's own loader once, with the bytes of the step, whichever CTA loads them
- *                    codes: the loader once, with the bytes of a slice for each warpgroup
- *     empty          rows of A: one thread of each warpgroup of each CTA of the cluster, behind wait_group
- *                    codes: each warp of the consumers */
+ *     full           rows of A, codes: their loader once, with the bytes
+ *     empty          rows of A: one thread of each warpgroup, behind wait_group; codes: each warp of the consumers */
 #pragma once
 
 #include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
@@ -27,8 +23,7 @@ template <class CONFIG> struct rows_consumer {
     consumer_thread at;
     uint32_t codes, scales;               /* addresses of this thread's in stage 0 */
     uint32_t rows;                        /* low half of the descriptor of the rows of A in stage 0 */
-    uint32_t empty;                       /* barrier of stage 0 in the CTA that this thread notifies */
-    bool notifies;
+    bool notifies;                        /* the loader of A's rows, for its warpgroup */
 
     gemm_ring<CONFIG> ring;
     uint32_t before;                      /* the stage of the step before */
@@ -44,12 +39,11 @@ template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_cons
     rows_consumer<CONFIG> c = {};
     c.at = consumer_thread_of(shared);
     const uint32_t of_group = shared + CONFIG::AT_CODES + c.at.group * CONFIG::SLICE_BYTES,
-                   thread = c.at.warp * 32 + c.at.lane, empty = shared + CONFIG::AT_EMPTY;
+                   thread = c.at.warp * 32 + c.at.lane;
     c.codes = of_group + thread * 16;
     c.scales = of_group + BSMI_PREPACKED_CODE_BYTES + thread / 4 * OF_TWO_ROWS;
     c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
-    c.empty = CONFIG::CLUSTER == 1 ? empty : mapa_shared_cluster(empty, thread % CONFIG::CLUSTER);
-    c.notifies = thread < CONFIG::CLUSTER;
+    c.notifies = thread == 0;
     return c;
 }
 
@@ -106,7 +100,7 @@ __device__ static inline void keep_operand(uint32_t &kept, const step_operand &o
 
 template <class CONFIG> __device__ static inline void release_rows(const rows_consumer<CONFIG> &c)
 {
-    release_stage<CONFIG>(c.empty + c.before * 8, c.notifies);
+    release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, c.before), c.notifies);
 }
 
 /* Step STEP of a slice: its products are issued behind those of the step before, which are waited for then, and the
@@ -163,15 +157,15 @@ __device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CO
 }
 
 template <class CONFIG>
-__device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta)
+__device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_inc<CONFIG::CONSUMER>();
     transposed_sums<CONFIG> sums;
     rows_consumer<CONFIG> c = rows_consumer_of<CONFIG>(shared);
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
-    for (int64_t number = first_tile<CONFIG>(); number < tiles; number += tiles_at_one_time<CONFIG>()) {
-        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
+        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
         tile.column += (int32_t)c.at.group * 64;
         prepacked_finish finish = begin_prepacked_finish<CONFIG>(p, tile, c.at);
         sum_rows<CONFIG>(sums[0], c, steps);
@@ -185,53 +179,39 @@ __device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p,
 
 template <class CONFIG> __device__ static inline void initialize_rows_barriers(uint32_t shared)
 {
-    initialize_ring<CONFIG>(shared, 1, CONFIG::GROUPS * CONFIG::CLUSTER);
+    initialize_ring<CONFIG>(shared, 1, CONFIG::GROUPS);
     initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::WARPS);
     fence_mbarrier_init();
 }
 
 template <class CONFIG>
-__device__ static inline void produce_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta,
-                                           int32_t loader, slice_loader<CONFIG> &slices)
+__device__ static inline void produce_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t loader,
+                                           slice_loader<CONFIG> &slices)
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_dec<CONFIG::PRODUCER>();
     if (loader == 0 && elect_sync()) load_slices<CONFIG>(p, shared, -1, slices);
-    if (loader == 1 && elect_sync()) load_steps_of_rows<CONFIG>(p, shared, cta);
+    if (loader == 1 && elect_sync()) load_steps_of_rows<CONFIG>(p, shared);
 }
 
-/* Barriers are known to the cluster by fence.mbarrier_init, and nothing else is handed over here: a barrier that orders
- * more is a fence of the whole GPU, which waits for D to be stored. */
-__device__ static inline void meet_cluster()
-{
-    barrier_cluster_arrive_relaxed();
-    barrier_cluster_wait();
-}
-
-/* Weights are loaded before the cluster's CTAs know of one another and before the kernels in front of this one have
- * ended, rows of A behind both. */
+/* Weights are loaded before the kernels in front of this one have ended, rows of A behind them. */
 template <class CONFIG> __device__ static inline void mixed_input_rows_gemm(const bsmi_mixed_input_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0), warp = warp_of_cta();
     const int32_t loader = (int32_t)warp - CONFIG::WARPS;
-    const gemm_cta cta = { 0, CONFIG::CLUSTER == 1 ? 0 : cluster_ctarank() };
     slice_loader<CONFIG> slices;
     if (p.epilogue.grouped) griddepcontrol_wait();
     if (loader == 0 && elect_sync()) {
         initialize_rows_barriers<CONFIG>(shared);
-        slices = slice_loader_of<CONFIG>(p, cta);
+        slices = slice_loader_of<CONFIG>(p);
         load_slices<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, slices);
     }
     if (loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
     if (loader < 0) clear_missing_rows<CONFIG>(p, shared);
     __syncthreads();
-    if (CONFIG::CLUSTER > 1) meet_cluster();
     griddepcontrol_launch_dependents();
-    if (loader < 0) consume_rows<CONFIG>(p, shared, cta);
-    else produce_rows<CONFIG>(p, shared, cta, loader, slices);
-    if (CONFIG::CLUSTER == 1) return;
-    __syncwarp();
-    meet_cluster();                       /* no CTA ends while another may still arrive on its barriers */
+    if (loader < 0) consume_rows<CONFIG>(p, shared);
+    else produce_rows<CONFIG>(p, shared, loader, slices);
 }
 
 /* The arguments behind `tile` are the table's columns. */

@@ -5,14 +5,14 @@
 #include "mixed_input_config.cuh"
 
 /* The parameters are columns of the table in mixed_input_instances.h. */
-template <class CODES_, int ROWS_, int GROUPS_, int CLUSTER_, int STAGES_, int CODE_STAGES_>
+template <class CODES_, int ROWS_, int GROUPS_, int STAGES_, int CODE_STAGES_>
 struct mixed_input_rows_config {
     using CODES = CODES_;
     using PARAMETERS = bsmi_mixed_input_parameters;
     static constexpr int ROWS = ROWS_, GROUPS = GROUPS_, COLUMNS = 64 * GROUPS, STAGES = STAGES_;
 
-    /* The CTAs of a cluster have neighbouring columns of D, and the same rows of A, which one loads for all of them. */
-    static constexpr int CLUSTER_ROWS = 1, CLUSTER_COLUMNS = CLUSTER_, CLUSTER = CLUSTER_;
+    /* There is no cluster; what other kernels share with these asks for it. */
+    static constexpr int CLUSTER_ROWS = 1, CLUSTER_COLUMNS = 1, CLUSTER = 1;
 
     /* A consumer warpgroup multiplies 64 rows of B with all rows of A: a thread has ROWS / 4 sums of each of two
      * columns of D. */

@@ -6,23 +6,19 @@
 #include "cuda/sm90/mainloop/mixed_input_rows_config.cuh"
 #include "load.cuh"
 
-template <class CONFIG> __device__ static inline int64_t first_tile() { return blockIdx.x / CONFIG::CLUSTER; }
-template <class CONFIG> __device__ static inline int64_t tiles_at_one_time() { return gridDim.x / CONFIG::CLUSTER; }
-
 /* Where the loader of slices is. */
 template <class CONFIG> struct slice_loader {
     gemm_ring<typename CONFIG::codes_ring> ring;
-    gemm_cta cta;
     int64_t number;                       /* of the tile; behind the last one the loader has ended */
     int32_t left;                         /* slices of the tile */
     const unsigned char *from[CONFIG::GROUPS];         /* the next slice of each warpgroup */
 };
 
-/* A CTA of a cluster may have columns behind D's last one: it reads the last rows of weights that there are. */
+/* A warpgroup may have columns behind D's last one: it reads the last rows of weights that there are. */
 template <class CONFIG>
 __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
 {
-    const gemm_tile tile = gemm_tile_of<CONFIG>(p, at.number, at.cta);
+    const gemm_tile tile = gemm_tile_of<CONFIG>(p, at.number, { 0, 0 });
     at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
 #pragma unroll
     for (int g = 0; g < CONFIG::GROUPS; g++) {
@@ -33,9 +29,9 @@ __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, s
 }
 
 template <class CONFIG>
-__device__ static inline slice_loader<CONFIG> slice_loader_of(const bsmi_mixed_input_parameters &p, gemm_cta cta)
+__device__ static inline slice_loader<CONFIG> slice_loader_of(const bsmi_mixed_input_parameters &p)
 {
-    slice_loader<CONFIG> at = { ring_of_producer<typename CONFIG::codes_ring>(), cta, first_tile<CONFIG>(), 0, {} };
+    slice_loader<CONFIG> at = { ring_of_producer<typename CONFIG::codes_ring>(), (int64_t)blockIdx.x, 0, {} };
     if (at.number < gemm_tiles(p)) begin_tile<CONFIG>(p, at);
     return at;
 }
@@ -60,34 +56,30 @@ __device__ static inline void load_slices(const bsmi_mixed_input_parameters &p, 
         }
         at.ring.next();
         if (--at.left > 0) continue;
-        at.number += tiles_at_one_time<CONFIG>();
+        at.number += gridDim.x;
         if (at.number < tiles) begin_tile<CONFIG>(p, at);
     }
 }
 
-/* Rows of A of all steps: each CTA of the cluster announces those of every step, and loads every CLUSTER-th for all of
- * them. */
+/* Rows of A, a step at a time. */
 template <class CONFIG>
-__device__ static inline void load_steps_of_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta)
+__device__ static inline void load_steps_of_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     const uint32_t bytes = p.a_box_rows * CONFIG::K_BYTES;
-    uint32_t turn = 0;                    /* of which CTA */
-    for (int64_t number = first_tile<CONFIG>(); number < tiles; number += tiles_at_one_time<CONFIG>()) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
         const int32_t matrix = matrix_of_a(p, tile);
-        if (number == first_tile<CONFIG>()) griddepcontrol_wait();
+        if (number == blockIdx.x) griddepcontrol_wait();
 #pragma unroll 1
         for (int32_t step = 0; step < steps; step++, ring.next()) {
             const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
             mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
             mbarrier_arrive_expect_tx(full, bytes);
-            if (turn == cta.column)
-                load<CONFIG::CLUSTER>(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES, p.a, step * BSMI_K_STEP,
-                                      tile.row, matrix, full, sharers_of_a<CONFIG>(cta));
-            turn = turn + 1 == CONFIG::CLUSTER ? 0 : turn + 1;
+            tensor_load(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES, &p.a, step * BSMI_K_STEP, tile.row,
+                        matrix, full);
         }
     }
 }

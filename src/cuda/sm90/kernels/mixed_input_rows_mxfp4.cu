@@ -1,6 +1,0 @@
-/* The mixed-input GEMM kernels for rows of prepacked MXFP4. */
-#include "cuda/sm90/mainloop/mixed_input_rows.cuh"
-
-#define MXFP4(...) MIXED_INPUT_ROWS_KERNEL(mxfp4, __VA_ARGS__)
-
-BSMI_SM90_MIXED_INPUT_ROWS(MXFP4)
