@@ -143,8 +143,8 @@ __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_param
     compute_interleaved_fallback<CONFIG>(p, tile, at);
 }
 
-/* Rows of prepacked weights, whose warpgroups each have chunks of their own, and more rows than are stored fastest out of
- * registers. */
+/* Rows of prepacked weights, whose warpgroups each have chunks of their own, and more rows of A than are stored fastest
+ * out of registers. */
 template <class CONFIG>
 __device__ static inline void finish_rows_tile(const bsmi_mixed_input_parameters &p, prepacked_finish f,
                                                const gemm_tile &tile, const consumer_thread &at,
