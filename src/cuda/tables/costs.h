@@ -49,7 +49,7 @@
 /* Measured on an H100. */
 #define BSMI_COST_mxfp4_64x128_rows_prepacked         {  265 }
 #define BSMI_COST_mxfp4_128x64_rows_prepacked         {  230 }
-#define BSMI_COST_mxfp4_128x128_rows_prepacked        {  376 }
+#define BSMI_COST_mxfp4_128x128_rows_prepacked        {  384 }
 #define BSMI_COST_mxfp4_256x128_rows_prepacked        {  670 }
 #define BSMI_COST_nvfp4_64x128_rows_prepacked         {  295 }
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  238 }
