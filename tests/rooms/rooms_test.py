@@ -61,8 +61,8 @@ CUDA = {
     "sm90/epilogue": ["epilogue", "simt", "sm90/mainloop"],
     "sm90/mainloop": ["ptx", "scheduler", "epilogue", "sm90/pipeline", "sm90/operand", "sm90/epilogue", "sm90/kernels"],
     "sm90/kernels": ["params", "ptx", "scales", "dequantize", "sm90/operand", "sm90/mainloop"],
-    "sm100": ["ptx", "scheduler", "quantize", "epilogue"],
-    "tables": ["params", "sm90/kernels", "sm100"], "driver": ["params", "tables", "gemm", "quantize"],
+    "sm100": ["ptx", "scheduler", "quantize", "epilogue"], "sm120": ["ptx", "scheduler", "quantize", "epilogue"],
+    "tables": ["params", "sm90/kernels", "sm100", "sm120"], "driver": ["params", "tables", "gemm", "quantize"],
     "gemm": ["params", "ptx", "tables", "driver", "sm90/kernels", "sm90/operand"],
 }
 # Rooms in which some files know one another in a circle.

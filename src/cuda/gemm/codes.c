@@ -182,8 +182,8 @@ static int64_t scales_bytes(const struct bsmi_matrix *m, const struct bsmi_codes
 
 const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales)
 {
-    static const char *const names[] = { "scales as they are", "linear scales as they are", "scales converted to 128x4", "scales repeated in 128x4",
-                                         "scales of 1" };
+    static const char *const names[] = { "scales as they are", "linear scales as they are", "scales converted to 128x4",
+                                         "scales repeated in 128x4", "scales of 1" };
     return names[scales];
 }
 
@@ -396,7 +396,8 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     struct bsmi_blackwell_parameters *t = &to->blackwell;
     t->split_k = c->split_k, t->kept = c->kept > 0 ? bsmi_cuda_at(run, c->kept_at) : NULL;
     bsmi_codes_fill(g, &p->a, &p->b, t);
-    t->a_scales_linear = c->a.codes.scales == BSMI_SCALES_LINEAR, t->b_scales_linear = c->b.codes.scales == BSMI_SCALES_LINEAR;
+    t->a_scales_linear = c->a.codes.scales == BSMI_SCALES_LINEAR,
+    t->b_scales_linear = c->b.codes.scales == BSMI_SCALES_LINEAR;
     const struct { const char *name; const struct bsmi_matrix *matrix; const struct bsmi_codes *codes; int box_rows;
                    struct bsmi_tensor_map *map, *scales; } operands[] = {
         { "a", &p->a, &c->a.codes, g->a_box_rows, &t->gemm.a, &t->a_scales },

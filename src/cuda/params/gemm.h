@@ -107,16 +107,18 @@ struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
                                              begins */
 };
 
-/* Operands for the tensor cores of Blackwell: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes, with boxes of 128
- * bytes of shared memory, and maps of the scales in layout 128x4, without swizzle: dimensions (512 bytes of a block,
- * blocks, batch), box (a block, a step's blocks along K, 1).  The scales of 128 rows are a_scale_blocks along K. */
+/* Operands for the tensor cores of Blackwell: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes,
+ * with boxes of 128 bytes of shared memory, and maps of the scales in layout 128x4, without swizzle: dimensions (512
+ * bytes of a block, blocks, batch), box (a block, a step's blocks along K, 1).  The scales of 128 rows are
+ * a_scale_blocks along K. */
 struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
     struct bsmi_tensor_map a_scales, b_scales;
     int32_t a_scale_blocks, b_scale_blocks;
     int32_t a_scales_linear, b_scales_linear; /* mma.sync: the map of the scales has bytes, dimensions (scales of a row,
                                              rows, batch), boxes of 16 bytes of a tile's rows */
     int32_t a_element, b_element;         /* mma.sync: enum mma_sync_element */
-    int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for a step of a row in shared memory: of 128 bytes 64 and 96 where it
+    int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for a step of a row in shared memory: of 128 bytes 64 and
+                                             96 where it
                                              pads 16 codes of 4 and of 6 bits to 16 bytes */
     uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
     int32_t last_products;                /* products of the last step of K: scales behind them are not read */

@@ -12,7 +12,8 @@
 #ifndef BSMI_SM100_GEMM_INSTANCES_H
 #define BSMI_SM100_GEMM_INSTANCES_H
 
-enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
+enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128,
+       BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
 
 /* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D
  * has no boxes), barriers of two accumulators; what D is quantized by (products of codes). */

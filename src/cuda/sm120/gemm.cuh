@@ -1,5 +1,5 @@
-/* D = finish(A B^T) on GeForce RTX 50, RTX PRO and GB10: codes and scales as they are stored, or bf16 rows, by TMA; fp32
- * sums in the registers of warps, by mma.sync.
+/* D = finish(A B^T) on GeForce RTX 50, RTX PRO and GB10: codes and scales as they are stored, or bf16 rows, by TMA;
+ * fp32 sums in the registers of warps, by mma.sync.
  *
  * A persistent grid of CTAs, each of which makes tiles of D in the order of gemm_order.h, every gridDim-th.  Roles:
  *
@@ -10,9 +10,9 @@
  * Cooperative: one set of warps, which share every tile.  Ping-pong: two sets, each with tiles and a ring of its own:
  * one's epilogue hides behind the other's products, and while both multiply, each fills the other's gaps.
  *
- * Nothing but the ring ties the warps of a set together.  All of K goes into one chain of fp32 sums, ascending: their order depends
- * on K and the kind of product alone, not on the instance (but for split_k, which is asked for by name).  K is at least
- * one step. */
+ * Nothing but the ring ties the warps of a set together.  All of K goes into one chain of fp32 sums, ascending: their
+ * order depends on K and the kind of product alone, not on the instance (but for split_k, which is asked for by name).
+ * K is at least one step. */
 #pragma once
 
 #include "gemm_consumer.cuh"

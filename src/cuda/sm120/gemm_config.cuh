@@ -109,7 +109,8 @@ template <class CONFIG> struct gemm_jobs {
     int64_t number, count;
     int32_t all_steps;
     __device__ gemm_jobs(const bsmi_blackwell_parameters &p, uint32_t set)
-        : number(blockIdx.x + (int64_t)set * gridDim.x), count(gemm_tiles(p) * (CONFIG::SPLIT_K ? p.parts : 1)), all_steps(gemm_steps(p))
+        : number(blockIdx.x + (int64_t)set * gridDim.x), count(gemm_tiles(p) * (CONFIG::SPLIT_K ? p.parts : 1)),
+          all_steps(gemm_steps(p))
     {
     }
     __device__ bool more() const { return number < count; }

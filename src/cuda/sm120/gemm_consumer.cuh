@@ -14,8 +14,8 @@ template <class CONFIG> __device__ static inline void release_stage(uint32_t sha
     if (threadIdx.x % 32 == 0) mbarrier_arrive(empty_barrier<CONFIG>(shared, stage));
 }
 
-/* The steps of a job, ascending; the ring goes on behind them.  All of it is inlined by order: in a kernel of many loops
- * the compiler else keeps fragments in memory. */
+/* The steps of a job, ascending; the ring goes on behind them.  All of it is inlined by order: in a kernel of many
+ * loops the compiler else keeps fragments in memory. */
 template <class CONFIG, class PAIR> struct gemm_summing {
     const gemm_reader<CONFIG> &reader;
     uint32_t shared;

@@ -1,6 +1,6 @@
-/* The epilogue: each warp for itself, eight rows of 32 of its sums at a time.  They go through shared memory, so that a lane
- * gets eight columns of a row, and so that one short loop does for all of them: code for each sum by itself would be
- * longer than all the rest, and what is rarely asked for would cost registers. */
+/* The epilogue: each warp for itself, eight rows of 32 of its sums at a time.  They go through shared memory, so that a
+ * lane gets eight columns of a row, and so that one short loop does for all of them: code for each sum by itself would
+ * be longer than all the rest, and what is rarely asked for would cost registers. */
 #pragma once
 
 #include "cuda/epilogue/gemm_amax.cuh"

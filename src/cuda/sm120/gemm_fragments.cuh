@@ -22,7 +22,8 @@ __device__ static inline uint32_t kept(uint32_t number) { return __shfl_sync(0xf
 
 /* Where the lane finds scales of one operand in a stage. */
 struct gemm_scale_places {
-    uint32_t at;                          /* of the lane's first row, in the first word of a step that begins with one */
+    uint32_t at;                          /* of the lane's first row, in the first word of a step that begins with
+                                             one */
     uint32_t group_pitch, word_pitch;     /* 32 rows further; four scales further */
     uint32_t inside;                      /* a step may begin within so many bytes: less 1 */
 };

@@ -1,4 +1,5 @@
-/* The producer: one thread for each set of warps, which fills its ring with codes of A and B and the scales of their rows. */
+/* The producer: one thread for each set of warps, which fills its ring with codes of A and B and the scales of their
+ * rows. */
 #pragma once
 
 #include "cuda/ptx/tensor_copy.cuh"
@@ -30,7 +31,8 @@ template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi
 {
     if (!CONFIG::SCALED) return CONFIG::A_BYTES + CONFIG::B_BYTES;
     return (uint32_t)(CONFIG::ROWS * p.a_row_bytes + CONFIG::COLUMNS * p.b_row_bytes)
-           + scale_bytes<CONFIG, CONFIG::ROWS>(p.a_scales_linear) + scale_bytes<CONFIG, CONFIG::COLUMNS>(p.b_scales_linear);
+           + scale_bytes<CONFIG, CONFIG::ROWS>(p.a_scales_linear)
+           + scale_bytes<CONFIG, CONFIG::COLUMNS>(p.b_scales_linear);
 }
 
 /* Waits until the stage is free, announces a whole stage, and loads it. */

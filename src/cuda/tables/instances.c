@@ -88,15 +88,23 @@
 /* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without
  * boxes of D the rows of the instruction are B's: D^T = B A^T. */
 #define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box) \
-    { .name = "cuda_tcgen05_" #kind "_" #tile, .function = "bsmi_gemm_" #kind "_" #tile, \
+    { .name = "cuda_tcgen05_" #kind "_" #tile, \
+      .function = "bsmi_gemm_" #kind "_" #tile, \
       .file = "sm100/gemm_" #kind, \
-      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = multiplied, .step_bytes = BSMI_SM100_ROW_BYTES, .threads = BSMI_SM100_THREADS, .sm_ctas = 1, \
+      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, \
+      .operands = multiplied, \
+      .step_bytes = BSMI_SM100_ROW_BYTES, \
+      .threads = BSMI_SM100_THREADS, \
+      .sm_ctas = 1, \
       .tile_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
       .tile_columns = (d_box) == 0 ? BSMI_SM100_ROWS : (columns), \
-      .cluster_rows = ctas, .cluster_columns = 1, .a_box_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
+      .cluster_rows = ctas, \
+      .cluster_columns = 1, \
+      .a_box_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
       .b_box_rows = (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas), \
       .d_box_rows = (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, \
-      .d_box_bytes = d_box, .shared_bytes = BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box) },
+      .d_box_bytes = d_box, \
+      .shared_bytes = BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box) },
 #define F16(...) TENSOR_MEMORY(f16, BSMI_OPERANDS_BF16, 0, 3, __VA_ARGS__)
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_OPERANDS_MXF8F6F4, 1, 2, __VA_ARGS__)
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_OPERANDS_MXF4, 2, 2, __VA_ARGS__)
