@@ -126,7 +126,8 @@ double bsmi_cuda_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bs
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     if (bsmi_gemm_has_tensor_memory(g)) return modelled_nanoseconds(gpu, gemm, p);
-    if (g->main_loop == BSMI_MAIN_LOOP_REGISTERS) return bsmi_geforce_cost(gpu, gemm, p);
+    if (g->main_loop == BSMI_MAIN_LOOP_REGISTERS || g->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS)
+        return bsmi_geforce_cost(gpu, gemm, p);
     if (g->cost.step == 0) return 0;
     return bsmi_gemm_reads_any_scales(g) ? any_scales_nanoseconds(gpu, gemm, p) : rows_nanoseconds(gpu, gemm, p);
 }

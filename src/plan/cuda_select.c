@@ -96,7 +96,7 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     const int chosen = fastest_gemm(gpu, p, false, &least);
     *reason = chosen < 0 && p->column_groups > 0 ? "no kernel for this GPU's tensor cores takes these groups along K"
               : chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
-              : least > 0 && bsmi_gemm_is_of_blackwell(&bsmi_gemm_instances[chosen])
+              : least > 0 && bsmi_gemm_is_modelled(&bsmi_gemm_instances[chosen])
                   ? "the least time by a model of its steps"
               : least > 0 ? "the least time by the table of measured steps"
                           : "the first kernel of the table that this GPU runs";

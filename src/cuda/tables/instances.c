@@ -3,6 +3,7 @@
 #include "costs.h"
 #include "cuda/sm100/gemm_instances.h"
 #include "cuda/sm120/gemm_instances.h"
+#include "cuda/sm120/mixed_input_instances.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
 #include "cuda/sm90/kernels/mixed_input_instances.h"
 #include "cuda/sm90/kernels/shared_memory_instances.h"
@@ -123,6 +124,21 @@
 #define SM120_MXF4(...) REGISTERS(mxf4, BSMI_OPERANDS_MXF4, 2, __VA_ARGS__)
 #define SM120_MXF4NVF4(...) REGISTERS(mxf4nvf4, BSMI_OPERANDS_MXF4NVF4, 4, __VA_ARGS__)
 
+/* Mixed input by mma.sync. */
+#define SM120_MIXED_INPUT(prefix, in_file, what, block, tile, from, rows, groups, a_steps, stages, codes_st, scales) \
+    { .name = "cuda_mma_sync_" #prefix "_" #tile, .function = "bsmi_gemm_sm120_" #prefix "_" #tile, \
+      .file = "sm120/" in_file #prefix, .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS, .source = from, \
+      .codes = what, .schedule = BSMI_SCHEDULE_ROWS, \
+      .fallback = (from) == BSMI_SOURCE_SCALES_128X4 ? BSMI_FALLBACK_BY_SUMS : BSMI_FALLBACK_IN_KERNEL, \
+      TILE(rows, 64 * (groups), 1, 1), .threads = BSMI_SM120_MIXED_INPUT_THREADS(groups), .sm_ctas = 1, \
+      .shared_bytes = \
+          BSMI_SM120_MIXED_INPUT_SHARED_BYTES(block, from, rows, groups, a_steps, stages, codes_st, scales), \
+      .most_columns = (scales) > 0 ? (scales) * (block) : BSMI_PREPACKED_MOST_COLUMNS },
+#define SM120_STORED_MXFP4(...) SM120_MIXED_INPUT(mxfp4, "mixed_input_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define SM120_STORED_NVFP4(...) SM120_MIXED_INPUT(nvfp4, "mixed_input_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+#define SM120_PREPACKED_MXFP4(...) SM120_MIXED_INPUT(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define SM120_PREPACKED_NVFP4(...) SM120_MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
@@ -152,6 +168,10 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM120_GEMM_OF_4_BITS(SM120_MXF4)
     BSMI_SM120_GEMM_OF_4_BITS(SM120_MXF4NVF4)
     BSMI_SM120_GEMM_BF16(SM120_BF16)
+    BSMI_SM120_MIXED_INPUT_STORED(SM120_STORED_MXFP4)
+    BSMI_SM120_MIXED_INPUT_STORED(SM120_STORED_NVFP4)
+    BSMI_SM120_MIXED_INPUT_PREPACKED(SM120_PREPACKED_MXFP4)
+    BSMI_SM120_MIXED_INPUT_PREPACKED(SM120_PREPACKED_NVFP4)
     { .name = NULL },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;

@@ -13,7 +13,8 @@ enum bsmi_gemm_main_loop {
     BSMI_MAIN_LOOP_MIXED_INPUT,           /* the warpgroups that multiply make bf16 of B's codes, in registers: wgmma's
                                              first operand */
     BSMI_MAIN_LOOP_TENSOR_MEMORY,         /* tcgen05 */
-    BSMI_MAIN_LOOP_REGISTERS              /* mma.sync, both operands in shared memory by TMA */
+    BSMI_MAIN_LOOP_REGISTERS,             /* mma.sync, both operands in shared memory by TMA */
+    BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS  /* mixed input by mma.sync: bf16 of B's codes is its first operand */
 };
 
 /* What the tensor cores multiply: rows of numbers, or codes as one of the kinds of products that they have for them. */
@@ -95,6 +96,12 @@ static inline bool bsmi_gemm_has_tensor_memory(const struct bsmi_gemm_instance *
 static inline bool bsmi_gemm_is_of_blackwell(const struct bsmi_gemm_instance *gemm)
 {
     return bsmi_gemm_has_tensor_memory(gemm) || gemm->main_loop == BSMI_MAIN_LOOP_REGISTERS;
+}
+
+/* Whether what it takes is modelled, not measured. */
+static inline bool bsmi_gemm_is_modelled(const struct bsmi_gemm_instance *gemm)
+{
+    return bsmi_gemm_is_of_blackwell(gemm) || gemm->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS;
 }
 
 /* Codes of both operands, scaled by the tensor cores. */

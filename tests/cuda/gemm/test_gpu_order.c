@@ -10,7 +10,7 @@
 static bool order_open(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return false;
-    if (kernel_number(c->gpu, "cuda_wgmma_mxfp4_16x64_1x1_interleaved", BSM_FORMAT_BF16, BSM_MXFP4) >= 0) return true;
+    if (few_rows_kernel(c->gpu) != NULL) return true;
     test_skip(t, "this GPU has no kernels that decode in registers");
     contexts_close(c);
     return false;
@@ -221,7 +221,7 @@ static void weights_written_just_before(struct test *t)
                                      .row_stride = K,
                                      .column_stride = 1 };
     for (int order = BSM_ORDER_K; order <= BSM_ORDER_ANY; order++) {
-        const int kernel = kernel_number(c.gpu, "cuda_wgmma_mxfp4_16x64_1x1_interleaved", BSM_FORMAT_BF16, codes);
+        const int kernel = kernel_number(c.gpu, few_rows_kernel(c.gpu), BSM_FORMAT_BF16, codes);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out,
                                   .order = (bsm_order)order };
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);

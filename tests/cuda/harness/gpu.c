@@ -53,11 +53,39 @@ int kernel_with(const char *part, int n)
 
 bool one_is_asked_for(void) { return getenv("GEMM_INSTANCE") != NULL; }
 
-bool is_asked_for(int kernel)
+static const char *first_of(const bsm_context *gpu, const char *const names[2])
 {
-    const char *tile = one_is_asked_for() ? getenv("GEMM_INSTANCE") + strlen("bsmi_gemm_") : "";
-    return strncmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile, strlen(tile)) == 0;
+    for (int i = 0; i < 2; i++)
+        if (kernel_number(gpu, names[i], BSM_FORMAT_BF16, BSM_MXFP4) >= 0) return names[i];
+    return NULL;
 }
+
+const char *rows_kernel(const bsm_context *gpu)
+{
+    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_64x64x128" });
+}
+
+const char *few_rows_kernel(const bsm_context *gpu)
+{
+    return first_of(gpu, (const char *const[]){ "cuda_wgmma_mxfp4_16x64_1x1_interleaved",
+                                                "cuda_mma_sync_mxfp4_16x64_stored" });
+}
+
+bool is_of_gpu(const bsm_context *gpu, int kernel)
+{
+    const char *rows = rows_kernel(gpu);
+    return rows != NULL && strncmp(bsm_kernel_name(kernel), rows, strlen("cuda_wgmma")) == 0;
+}
+
+bool has_function(int kernel, const char *function)
+{
+    const bool sync = strncmp(function, "bsmi_gemm_sm120_", 16) == 0;
+    const char *prefix = sync ? "cuda_mma_sync_" : "cuda_wgmma_", *name = bsm_kernel_name(kernel),
+               *tile = function + strlen(sync ? "bsmi_gemm_sm120_" : "bsmi_gemm_");
+    return strncmp(name, prefix, strlen(prefix)) == 0 && strncmp(name + strlen(prefix), tile, strlen(tile)) == 0;
+}
+
+bool is_asked_for(int kernel) { return !one_is_asked_for() || has_function(kernel, getenv("GEMM_INSTANCE")); }
 
 bsm_format nibbles_of_kernel(int kernel)
 {

@@ -19,6 +19,13 @@ bool is_simulated(void);
 int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b);
 /* Number of the n-th kernel whose name has this part; -1 behind the last. */
 int kernel_with(const char *part, int n);
+/* Names of kernels of this GPU, NULL if it has none: for rows of bf16, beside which others are judged; for few rows and
+ * MXFP4 as it is stored.  And whether a kernel, one of prepacked weights, too, is for the tensor cores of this GPU. */
+const char *rows_kernel(const bsm_context *gpu);
+const char *few_rows_kernel(const bsm_context *gpu);
+bool is_of_gpu(const bsm_context *gpu, int kernel);
+/* Whether a kernel's function in the library has this name, or begins with it. */
+bool has_function(int kernel, const char *function);
 /* GEMM_INSTANCE=FUNCTION: kernels of this function alone are asked for, by all that a simulator is spared else. */
 bool one_is_asked_for(void);
 bool is_asked_for(int kernel);

@@ -191,12 +191,19 @@ static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
            && !bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
 }
 
-/* Whether it takes the problem: those that decode in registers no fp16. */
+/* Whether the kernel reads scales wherever they lie, and finds exponents itself. */
+static bool reads_any_scales(int kernel)
+{
+    static const char *const kinds[] = { "_registers", "_interleaved", "_stored" };
+    for (int i = 0; i < 3; i++)
+        if (strstr(bsm_kernel_name(kernel), kinds[i]) != NULL) return true;
+    return false;
+}
+
+/* Whether it takes the problem: those that read any scales no fp16. */
 static bool takes(int kernel, const struct problem *q)
 {
-    const char *name = bsm_kernel_name(kernel);
-    const bool in_registers = strstr(name, "_registers") != NULL || strstr(name, "_interleaved") != NULL;
-    return !(in_registers && q->a == BSM_FORMAT_FP16);
+    return !(reads_any_scales(kernel) && q->a == BSM_FORMAT_FP16);
 }
 
 /* Number of the kernel for decoded rows, beside which others are judged; -1: there is none, the case is skipped and
@@ -204,22 +211,20 @@ static bool takes(int kernel, const struct problem *q)
 static int open_beside_plain(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return -1;
-    const int plain = kernel_number(c->gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
-    if (plain < 0) {
+    const bool here = few_rows_kernel(c->gpu) != NULL;
+    if (!here) {
         test_skip(t, "this GPU has no kernels that decode");
         contexts_close(c);
     }
-    return plain;
+    return here ? kernel_number(c->gpu, rows_kernel(c->gpu), BSM_FORMAT_BF16, BSM_MXFP4) : -1;
 }
 
 /* Problems on one kernel, each in one of its formats in turn; one alone in each. */
 static void check_one(struct test *t, const struct contexts *c, const char *function, const struct problem *problems,
                       int count, int plain)
 {
-    const char *tile = function + strlen("bsmi_gemm_");
     int kernel = 0, f = -1;
-    while (bsm_kernel_name(kernel) != NULL && strcmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile) != 0)
-        kernel++;
+    while (bsm_kernel_name(kernel) != NULL && !has_function(kernel, function)) kernel++;
     for (int i = 0; i < (count > 1 ? count : FORMATS) && bsm_kernel_name(kernel) != NULL; i++) {
         if (count == 1) f = i;
         else
@@ -317,7 +322,7 @@ static void wide_tiles(struct test *t)
         { .m = 8, .n = 600, .k = 64 },
     };
     check_kernels(t, problems, sizeof problems / sizeof problems[0],
-                  (const char *const[]){ "_256x128_1x1", "_interleaved", NULL }, true);
+                  (const char *const[]){ "_256x128_1x1", "_interleaved", "_128x128_128x4", "_stored", NULL }, true);
 }
 
 /* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last
@@ -332,7 +337,7 @@ static void whole_tiles(struct test *t)
     };
     static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x1", "nvfp4_128x64_1x1",
                                            "nvfp4_64x64_1x1", "bytes_128x64_1x1", "stream_64x64_1x1",
-                                           NULL };
+                                           "mxfp4_128x128_128x4", "nvfp4_16x64_128x4", NULL };
     static const char *const all[] = { "x64_", "x128_", NULL };
     check_kernels(t, problems, sizeof problems / sizeof problems[0], is_simulated() ? kernels : all, false);
 }
@@ -360,14 +365,18 @@ static void far_scales_in_few_places(struct test *t)
     static const struct {
         const char *name;
         bsm_format b;
-    } kernels[] = { { "cuda_wgmma_mxfp4_128x64_1x1", BSM_MXFP4 }, { "cuda_wgmma_bytes_64x64_1x1", BSM_MXFP6_E3M2 } };
+    } kernels[2][2] = {
+        { { "cuda_wgmma_mxfp4_128x64_1x1", BSM_MXFP4 }, { "cuda_wgmma_bytes_64x64_1x1", BSM_MXFP6_E3M2 } },
+        { { "cuda_mma_sync_mxfp4_16x64_128x4", BSM_MXFP4 }, { "cuda_mma_sync_mxfp4_16x64_stored", BSM_MXFP4 } },
+    };
     struct contexts c;
     const int plain = open_beside_plain(t, &c);
     if (plain < 0) return;
     for (int i = 0; i < 4; i++) {
-        const int kernel = kernel_number(c.gpu, kernels[i / 2].name, BSM_FORMAT_BF16, kernels[i / 2].b);
+        const int here = is_of_gpu(c.gpu, kernel_with(kernels[0][0].name, 0)) ? 0 : 1;
+        const int kernel = kernel_number(c.gpu, kernels[here][i / 2].name, BSM_FORMAT_BF16, kernels[here][i / 2].b);
         CHECK(t, kernel >= 0);
-        if (kernel >= 0) compare_kernels(t, &c, &problems[i % 2], kernels[i / 2].b, kernel, plain);
+        if (kernel >= 0) compare_kernels(t, &c, &problems[i % 2], kernels[here][i / 2].b, kernel, plain);
     }
     contexts_close(&c);
 }
@@ -386,8 +395,9 @@ static void streams(struct test *t)
     struct contexts c;
     const int plain = open_for_kernels(t, &c, problems, PROBLEMS);
     if (plain < 0) return;
+    if (!is_of_gpu(c.gpu, kernel_with("_stream_", 0))) test_skip(t, "this GPU has no kernels that decode streams");
     for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
-        if (strstr(bsm_kernel_name(kernel), "_stream_") == NULL) continue;
+        if (strstr(bsm_kernel_name(kernel), "_stream_") == NULL || !is_of_gpu(c.gpu, kernel)) continue;
         for (int i = 0; i < PROBLEMS; i++, turn++)
             if (!is_simulated() || i == turn / PROBLEMS % PROBLEMS || i == PROBLEMS - 1)
                 compare_kernels(t, &c, &problems[i], turn % 2 == 0 ? BSM_MXFP6_E2M3 : BSM_MXFP6_E3M2, kernel, plain);
@@ -418,9 +428,7 @@ static void decoded_in_registers(struct test *t)
     if (plain < 0) return;
     for (int f = 0, turn = 0; f < 2; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
-            const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL
-                                      || strstr(bsm_kernel_name(kernel), "_interleaved") != NULL;
-            if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
+            if (!reads_any_scales(kernel) || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
                 if (!is_simulated() || i == turn % PROBLEMS || i == (turn + 3) % PROBLEMS)
                     compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
@@ -470,12 +478,12 @@ static void exponents_far_apart(struct test *t)
                                                  .a_too = true, .relu = true },
                                                { .m = 14, .n = 66, .k = 96, .scales = APART, .a = BSM_MXFP8_E5M2,
                                                  .a_too = true, .d = BSM_NVFP4 } };
-    static const char *const kinds[] = { "_registers", "_interleaved" };
+    static const char *const kinds[] = { "_registers", "_interleaved", "_stored" };
     struct contexts c;
     const int plain = open_for_kernels(t, &c, problems, 2);
     if (plain < 0) return;
     for (int kernel = 0, number = 0; bsm_kernel_name(kernel) != NULL; kernel++)
-        for (int kind = 0; kind < 2; kind++) {
+        for (int kind = 0; kind < 3; kind++) {
             if (strstr(bsm_kernel_name(kernel), kinds[kind]) == NULL
                 || !bsm_kernel_serves(c.gpu, kernel, BSM_MXFP4, BSM_MXFP4))
                 continue;
@@ -525,7 +533,9 @@ static void other_forms_are_refused(struct test *t)
         { BSM_FORMAT_BF16, BSM_NVFP4, BSM_PACKING_LOW_FIRST, 4, 48, "", "multiples of 16 bytes" },
         { BSM_FORMAT_BF16, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 40, "", "multiples of 16 bytes" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 8192, "_registers_4k", "a smaller K" },
+        { BSM_FORMAT_BF16, BSM_NVFP4, BSM_PACKING_LOW_FIRST, 4, 16384, "_nvfp4_64x64_stored", "a smaller K" },
         { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_interleaved", "does not serve fp16 times mxfp4" },
+        { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_stored", "does not serve fp16 times mxfp4" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 0, "", "K is 0" },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fp8_requantized_",
           "product->compute is not BSM_COMPUTE_FAST" },
@@ -540,6 +550,9 @@ static void other_forms_are_refused(struct test *t)
                && (strstr(bsm_kernel_name(kernel), forms[i].part) == NULL
                    || (forms[i].part[0] != '_' && !decodes(c.gpu, kernel, forms[i].b))))
             kernel++;
+        /* a GPU whose kernels decode codes of four bits alone */
+        if (bsm_kernel_name(kernel) == NULL && forms[i].part[0] == '\0' && !is_of_gpu(c.gpu, kernel_with("_bytes_", 0)))
+            continue;
         CHECK_OR_RETURN(t, bsm_kernel_name(kernel) != NULL);
         struct operand a = operand_make(&(struct shape){ .format = forms[i].a, .rows = forms[i].m,
                                                          .columns = forms[i].k }, 0);
@@ -555,7 +568,8 @@ static void other_forms_are_refused(struct test *t)
         if (planned != BSM_EUNSUPPORTED || asked != BSM_EUNSUPPORTED || done != BSM_EUNSUPPORTED || plan != NULL)
             FAIL(t, "%s, form %d: not refused: %d, %d, %d", bsm_kernel_name(kernel), (int)i, (int)planned, (int)asked,
                  (int)done);
-        else if (strstr(bsm_last_error(), forms[i].rule) == NULL
+        else if (strstr(bsm_last_error(), !is_of_gpu(c.gpu, kernel) && strstr(forms[i].rule, "does not serve") == NULL
+                                              ? "this build has it not for this GPU" : forms[i].rule) == NULL
                  || strstr(bsm_last_error(), bsm_kernel_name(kernel)) == NULL)
             FAIL(t, "no \"%s\" and %s in: %s", forms[i].rule, bsm_kernel_name(kernel), bsm_last_error());
         bsm_plan_destroy(plan);

@@ -11,8 +11,13 @@ static int named(const char *name)
     return -1;
 }
 
-/* Number of the n-th kernel that reads panels; -1 behind the last. */
-static int reading(int n) { return kernel_with("_prepacked", n); }
+/* Number of the n-th kernel of this GPU that reads panels; -1 behind the last. */
+static int reading(const struct contexts *c, int n)
+{
+    for (int i = 0; kernel_with("_prepacked", i) >= 0; i++)
+        if (is_of_gpu(c->gpu, kernel_with("_prepacked", i)) && n-- == 0) return kernel_with("_prepacked", i);
+    return -1;
+}
 
 /* Contexts, if the GPU has such kernels. */
 static bool panels_open(struct test *t, struct contexts *c)
@@ -86,7 +91,8 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
                        enum scales scales)
 {
     static const int64_t group_rows[] = { 0, 13, 1, 0, 6 };
-    const int other = named("cuda_wgmma_64x48_1x1");
+    const int other = named(rows_kernel(c->gpu));
+    const bool reads_panels = strstr(bsm_kernel_name(kernel), "_prepacked") != NULL;
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
     struct operand a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
                    b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch,
@@ -104,7 +110,7 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
                               .groups = q->groups,
                               .group_rows = rows };
     unsigned char *with = malloc(d.data_bytes), *without = malloc(d.data_bytes);
-    multiply(t, c, call, kernel, true, &d, with), multiply(t, c, call, other, false, &d, without);
+    multiply(t, c, call, kernel, reads_panels, &d, with), multiply(t, c, call, other, false, &d, without);
     if (memcmp(with, without, d.data_bytes) != 0)
         FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m,
              (int)q->n, (int)q->k, bsm_kernel_name(other));
@@ -114,12 +120,15 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
     operand_free(&a), operand_free(&b), operand_free(&d);
 }
 
-/* Where it is simulated, kernels for many rows try the last problem, which has many, and a third of the others; the
- * others have the rest. */
+/* Which problems a kernel tries where it is simulated: kernels by mma.sync differ from those by wgmma in how products are
+ * made, not in what is read and finished, and have every third; kernels for many rows have the last, which has many, and
+ * a third of the others; the others have the rest. */
 static bool is_tried(int kernel, int n, int problem, int problems)
 {
-    const bool of_many_rows = strstr(bsm_kernel_name(kernel), "_rows_") != NULL, is_last = problem + 1 == problems;
+    const char *name = bsm_kernel_name(kernel);
+    const bool of_many_rows = strstr(name, "_rows_") != NULL, is_last = problem + 1 == problems;
     if (!is_simulated() || one_is_asked_for()) return true;
+    if (strstr(name, "_mma_sync_") != NULL) return problem % 3 == n % 3;
     return of_many_rows ? is_last || (n + problem) % 3 == 0 : !is_last;
 }
 
@@ -148,12 +157,29 @@ static void bits_are_the_same(struct test *t)
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
     if (!panels_open(t, &c)) return;
-    for (int n = 0; reading(n) >= 0; n++)
-        for (int i = 0; i < PROBLEMS && is_asked_for(reading(n)) && is_tried(reading(n), n, i, PROBLEMS); i++)
-            for (int scales = 0; scales < SCALES_COUNT; scales++)
+    for (int n = 0; reading(&c, n) >= 0; n++)
+        for (int i = 0; i < PROBLEMS && is_asked_for(reading(&c, n)); i++)
+            for (int scales = 0; scales < SCALES_COUNT && is_tried(reading(&c, n), n, i, PROBLEMS); scales++)
                 if (!is_simulated() || scales == (n + i) % SCALES_COUNT
                     || (problems[i].every_scale && (n == 0 || one_is_asked_for())))
-                    check_bits(t, &c, &problems[i], reading(n), (enum scales)scales);
+                    check_bits(t, &c, &problems[i], reading(&c, n), (enum scales)scales);
+    contexts_close(&c);
+}
+
+/* Rings that go round within a tile, and from tile to tile: with CUDASIM_SCHEDULES in many orders of the warps. */
+static void schedules(struct test *t)
+{
+    static const struct problem problem = {
+        5, 130, 448, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false
+    };
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
+        const char *name = bsm_kernel_name(kernel);
+        const bool by_mma_sync = strstr(name, "_16x64_stored") != NULL || strstr(name, "_128x4") != NULL;
+        if (is_of_gpu(c.gpu, kernel) && is_asked_for(kernel) && (strstr(name, "_prepacked") != NULL || by_mma_sync))
+            check_bits(t, &c, &problem, kernel, SCALES_NEAR_THE_ENDS);
+    }
     contexts_close(&c);
 }
 
@@ -174,9 +200,9 @@ static void exponents_where_sums_are_stored(struct test *t)
         struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .gate = problem.gate };
         unsigned char *got = malloc(d.data_bytes), *want = malloc(d.data_bytes);
-        multiply(t, &c, call, named("cuda_wgmma_mxfp4_16x64_1x1_interleaved"), false, &d, got);
-        multiply(t, &c, call, named("cuda_wgmma_64x48_1x1"), false, &d, want);
-        if (memcmp(got, want, d.data_bytes) != 0) FAIL(t, "scales %d: other bits than cuda_wgmma_64x48_1x1", scales);
+        multiply(t, &c, call, named(few_rows_kernel(c.gpu)), false, &d, got);
+        multiply(t, &c, call, named(rows_kernel(c.gpu)), false, &d, want);
+        if (memcmp(got, want, d.data_bytes) != 0) FAIL(t, "scales %d: other bits than %s", scales, rows_kernel(c.gpu));
         free(got), free(want);
         twin_free(t, &c, &x), twin_free(t, &c, &y), operand_free(&a), operand_free(&b), operand_free(&d);
     }
@@ -218,7 +244,7 @@ static void contract(struct test *t)
     CHECK(t, strstr(text, "_prepacked") == NULL);
     call.b_panels = (char *)panels + 1;
     CHECK(t, bsm_supported(c.gpu, &call) == BSM_EALIGN);
-    CHECK(t, !bsm_kernel_serves(c.gpu, reading(0), BSM_FORMAT_BF16, BSM_MXFP4));
+    CHECK(t, !bsm_kernel_serves(c.gpu, reading(&c, 0), BSM_FORMAT_BF16, BSM_MXFP4));
     bsm_plan_destroy(plan), bsm_plan_destroy(of_many_rows), (void)bsm_device_release(c.gpu, panels);
     twin_free(t, &c, &x), twin_free(t, &c, &y);
     operand_free(&a), operand_free(&many), operand_free(&b), operand_free(&d), operand_free(&of_many);
@@ -240,9 +266,9 @@ static void forced(struct test *t)
     bsm_matmul other = call;
     bsm_plan *plan = NULL;
     void *workspace = NULL;
-    const char *name = bsm_kernel_name(reading(0));
+    const char *name = bsm_kernel_name(reading(&c, 0));
     other.a = &fp16.m;
-    CHECK(t, bsm_context_force_kernel(c.gpu, reading(0)) == BSM_OK);
+    CHECK(t, bsm_context_force_kernel(c.gpu, reading(&c, 0)) == BSM_OK);
     CHECK_OR_RETURN(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_b_panels_bytes(plan) > 0);
     const size_t bytes = bsm_plan_workspace_bytes(plan);
     CHECK(t, bytes == 0 || bsm_device_allocate(c.gpu, bytes, &workspace) == BSM_OK);
@@ -261,7 +287,7 @@ static void forced(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored),
-                                              TEST(contract), TEST(forced) };
+    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(schedules),
+                                              TEST(exponents_where_sums_are_stored), TEST(contract), TEST(forced) };
     return TEST_MAIN(argc, argv, cases);
 }
