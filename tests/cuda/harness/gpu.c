@@ -62,7 +62,7 @@ static const char *first_of(const bsm_context *gpu, const char *const names[2])
 
 const char *rows_kernel(const bsm_context *gpu)
 {
-    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_64x64x128" });
+    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_16x64x128" });
 }
 
 const char *few_rows_kernel(const bsm_context *gpu)

@@ -87,6 +87,7 @@ static struct operand make_operand(struct test *t, const struct problem *q, bsm_
     };
     if (bsm_format_get((int)format)->block != 0) {
         s.layout = layouts[rnd_below(t, sizeof layouts / sizeof layouts[0])];
+        if (s.layout.pitch > 0 && s.layout.pitch * bsm_format_get((int)format)->block < q->k) s.layout.pitch = 0;
         if (is_b && layout_of(q) != 0) s.layout = (bsm_scale_layout){ .kind = layout_of(q), .pitch = q->scale_pitch };
     }
     struct operand o = operand_make(&s, 0xff);
@@ -322,7 +323,7 @@ static void wide_tiles(struct test *t)
         { .m = 8, .n = 600, .k = 64 },
     };
     check_kernels(t, problems, sizeof problems / sizeof problems[0],
-                  (const char *const[]){ "_256x128_1x1", "_interleaved", "_128x128_128x4", "_stored", NULL }, true);
+                  (const char *const[]){ "_256x128_1x1", "_interleaved", "_128x128_128x4", NULL }, true);
 }
 
 /* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last

@@ -120,15 +120,15 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
     operand_free(&a), operand_free(&b), operand_free(&d);
 }
 
-/* Which problems a kernel tries where it is simulated: kernels by mma.sync differ from those by wgmma in how products are
- * made, not in what is read and finished, and have every third; kernels for many rows have the last, which has many, and
+/* Which problems a kernel tries where it is simulated: kernels by mma.sync differ from those by wgmma in how products
+ * are made, not in what is read and finished, and have every fourth; kernels for many rows have the last, which has many, and
  * a third of the others; the others have the rest. */
 static bool is_tried(int kernel, int n, int problem, int problems)
 {
     const char *name = bsm_kernel_name(kernel);
     const bool of_many_rows = strstr(name, "_rows_") != NULL, is_last = problem + 1 == problems;
     if (!is_simulated() || one_is_asked_for()) return true;
-    if (strstr(name, "_mma_sync_") != NULL) return problem % 3 == n % 3;
+    if (strstr(name, "_mma_sync_") != NULL) return problem % 4 == n % 4;
     return of_many_rows ? is_last || (n + problem) % 3 == 0 : !is_last;
 }
 
