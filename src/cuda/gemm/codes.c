@@ -34,7 +34,7 @@ static bool serves_by_registers(const struct bsmi_gemm_instance *gemm, const bsm
 {
     if (gemm->operands == BSMI_OPERANDS_MXF4NVF4) return a->scale == BSM_UE4M3 && b->scale == BSM_UE4M3;
     if (gemm->operands != BSMI_OPERANDS_MXF8F6F4 || gemm->step_bytes == 128) return true;
-    return a->bits_per_element == 8 && b->bits_per_element == 8;
+    return bsm_element_get((int)a->element)->bits == 8 && bsm_element_get((int)b->element)->bits == 8;
 }
 
 bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b)
