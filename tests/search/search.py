@@ -2,8 +2,8 @@
 """The random differential search: problems that the public headers allow, drawn from a seed, held to numbers computed
 here by NumPy alone.
 
-    search.py LIBRARY [--target cpu|python|cudasim:90a|cudasim:100a|gpu|all] [--problems N] [--seconds S] [--seed N]
-              [--first N] [--jobs N] [--only KIND]
+    search.py LIBRARY [--target cpu|python|cudasim:90a|cudasim:100a|cudasim:120a|gpu|all] [--problems N]
+              [--seconds S] [--seed N] [--first N] [--jobs N] [--only KIND]
 
 LIBRARY is libblockscale.so.  Target python is the CPU through the Python package: that beside LIBRARY if it lies in
 an installed package, else the checkout's.  Problems run in processes of their own: one that crashes or hangs is
@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 import shrink                                          # noqa: E402
 
-TARGETS = ["cpu", "cudasim:90a", "cudasim:100a", "gpu"]
+TARGETS = ["cpu", "cudasim:90a", "cudasim:100a", "cudasim:120a", "gpu"]
 CHUNK = 50                                             # problems that a process is given at a time
 
 

@@ -1,6 +1,7 @@
 """The grid of Blackwell's kernels for codes: every kernel at the edges of M, N, K, of its ring and of the number of
 tiles, every pair of formats at every K; then a product of every kernel under 100 schedules.  Whole numbers, byte for
-byte against the CPU."""
+byte against the CPU.  Of the kernels for tensor memory here, of those by mma.sync in simulated_grid_sm120.py; a case is
+a product as test_gpu_codes is asked for it, with the simulated GPU in front where that is not the usual one."""
 import functools
 import os
 import re
@@ -8,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 import process
+import simulated_grid_sm120 as sm120
 
 PARTS = ["covering", "schedules", "grid"]
 M_N = [(1, 1), (1, 500), (16, 129), (128, 128), (129, 16), (129, 256), (256, 129), (500, 600)]
@@ -85,29 +87,38 @@ def schedules():
 def cases(folder):
     """(part, case, turn) of all, each once."""
     del folder
-    first = dict.fromkeys(covering())
+    first = dict.fromkeys([*covering(), *sm120.covering(), *sm120.other_minor()])
     for product in first:
         yield "covering", product, 0
-    for product in schedules():
+    for product in [*schedules(), *sm120.schedules()]:
         yield "schedules", product, 0
-    rest = [product for product in dict.fromkeys(grid()) if product not in first]
+    rest = [product for product in dict.fromkeys([*grid(), *sm120.grid()]) if product not in first]
     for i, product in enumerate(rest):
         yield "grid", product, 1 + i % SLICES
 
 
 def seconds_of(product, schedules_each):
     """What it takes, roughly: a tile's elements, with those of whole instructions."""
+    if "mma_sync" in product:
+        return schedules_each * sm120.seconds_of(product)
     tile, m, n, k = re.match(r"\S+_(\d+x\d+) \S+ \S+ (\d+) (\d+) (\d+)", product).groups()
     rows, columns = map(int, tile.split("x"))
     tiles = -(-int(m) // rows) * -(-int(n) // columns)
     return schedules_each * (0.05 + 5e-9 * tiles * max(rows, 128 if rows < 128 else rows) * columns * int(k))
 
 
-def ask(folder, part, products, left):
-    """{(part, product): (fate, said)}; None: no time."""
+def device_of(case):
+    if case.startswith("sm_"):
+        return case.split()[0]
+    return sm120.DEVICE if "mma_sync" in case else "sm_100a"
+
+
+def ask(folder, part, products, left, schedules_each=SCHEDULES):
+    """{(part, product): (fate, said)} of products on the same GPU; None: no time."""
+    asked = [re.sub(r"^sm_\w+ ", "", product) for product in products]
     env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")),
-               CUDASIM_DEVICE="sm_100a", CUDASIM_SMS=str(SMS), CUDASIM_THREADS="1", OMP_NUM_THREADS="1",
-               CUDASIM_SCHEDULES=str(SCHEDULES if part == "schedules" else 1), PRODUCTS=";".join(products))
+               CUDASIM_DEVICE=device_of(products[0]), CUDASIM_SMS=str(SMS), CUDASIM_THREADS="1", OMP_NUM_THREADS="1",
+               CUDASIM_SCHEDULES=str(schedules_each if part == "schedules" else 1), PRODUCTS=";".join(asked))
     status, out, err, _ = process.run([os.path.join(folder, "tests/test_gpu_codes"), "--only", "asked_products"], left,
                                       env=env)
     if status is None:
@@ -116,17 +127,18 @@ def ask(folder, part, products, left):
         return {(part, product): ("right", "") for product in products}
     if len(products) == 1:
         return {(part, products[0]): ("WRONG", (out + err)[-600:])}
-    alone = [ask(folder, part, [product], left) for product in products]
+    alone = [ask(folder, part, [product], left, schedules_each) for product in products]
     return {key: answer for answers in alone if answers for key, answer in answers.items()}
 
 
 def jobs(folder, wanted):
     """Several products of a turn and about one length at a time: to read the kernels takes as long as a small
     product."""
-    wanted = sorted(wanted, key=lambda case: (case[0], case[2], seconds_of(case[1], 1)))
+    wanted = sorted(wanted, key=lambda case: (case[0], case[2], device_of(case[1]), seconds_of(case[1], 1)))
     while wanted:
-        part, _, turn = wanted[0]
-        batch = [case for case in wanted[:1 if part == "schedules" else BATCH] if case[0] == part and case[2] == turn]
+        part, first, turn = wanted[0]
+        batch = [case for case in wanted[:1 if part == "schedules" else BATCH]
+                 if case[0] == part and case[2] == turn and device_of(case[1]) == device_of(first)]
         products = [case[1] for case in batch]
         seconds = 1 + sum(seconds_of(product, SCHEDULES if part == "schedules" else 1) for product in products)
         yield turn, seconds, functools.partial(ask, folder, part, products)

@@ -17,6 +17,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "../planted"), os.path.join(HERE, "../.
 import process
 import relink
 import simulated_grid
+import simulated_grid_sm120 as sm120
 from fatbin import ptx_of
 
 PARTS = ["mutants"]
@@ -117,15 +118,39 @@ def tests_of(kind, formats, rows, columns, ctas):
 for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4"), ("f16", "mxint8 mxint8"):
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
+
+
+def tests_of_mma_sync(kind, tile):
+    """More steps than stages, more tiles than CTAs, parts of K; D from registers and quantized, tables of columns, groups."""
+    formats, step = "%s %s" % sm120.pairs_of(kind, tile)[-1], sm120.step_of(kind, tile)
+    asked = "CUDASIM_DEVICE=sm_120a CUDASIM_SMS=1 PRODUCTS='cuda_mma_sync_%s_%s %s %s' test_gpu_codes --only asked_products"
+    products = ["17 20 %d" % (step * (2 * tile.stages + 1) + 48), "5 %d 64" % (3 * tile.columns), "20 70 64 fp32 columns"]
+    if tile.schedule == "SPLIT_K":
+        products = ["5 20 %d" % (2048 + step * tile.stages)] + products
+    if kind != "bf16":
+        products += ["40 70 64 mxfp8_e4m3", "300 70 64 fp32 groups", "20 70 64 fp32 relu"]
+    else:
+        products += ["16 200 64"]         # behind the grid that dequantizes
+    return [asked % (kind, tile.name, formats, product) for product in products]
+
+
+# A kernel of mxf8f6f4 has a loop for each pair, the same but for the types of an instruction.  That of the last pair is executed.
+for kind in sm120.KINDS:
+    for tile in sm120.tiles_of(kind):
+        if kind == "mxf8f6f4" and tile.name in ("128x64x128", "64x128x128", "64x64x128", "32x128x128"):
+            continue                      # these have what others of them have
+        KERNELS[f"bsmi_gemm_sm120_{kind}_{tile.name}"] = (f"sm120_gemm_{kind}", tests_of_mma_sync(kind, tile))
 # Left out of the tests' programs: to read them takes longer than a test.
 SPARED = ["sm90/kernels/fused_bytes", "sm90/kernels/fused_nibbles", "sm90/kernels/fused_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
           "sm90/kernels/mixed_input_mxfp4", "sm90/kernels/mixed_input_nvfp4", "sm90/kernels/mixed_input_prepacked_mxfp4", "sm90/kernels/mixed_input_prepacked_nvfp4",
-          "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
+          "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4",
+          "sm120/gemm_bf16", "sm120/gemm_mxf4", "sm120/gemm_mxf4nvf4", "sm120/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
 WANTED = {"dequantize_decode": ["sm90_kernels_fused_nibbles"],
           "dequantize_decode_plain": ["sm90_kernels_fused_nibbles", "sm90_kernels_fused_bytes", "sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"],
           "dequantize_int8_rows": ["sm90_kernels_shared_memory_int8"], "quantize_fp8_requantize": ["sm90_kernels_shared_memory_fp8"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
-          "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
+          "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"],
+          "sm120_gemm_bf16": ["sm120_gemm_mxf4"], "sm120_gemm_mxf8f6f4": ["sm120_gemm_mxf4"], "sm120_gemm_mxf4nvf4": ["sm120_gemm_mxf4"]}
 both = ["sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"]
 WANTED.update((file, both) for file in both)
 WANTED["sm90_kernels_prepack"] = WANTED["sm90_kernels_mixed_input_prepacked_mxfp4"]
@@ -215,7 +240,7 @@ def cases(folder):
     for entry in KERNELS:
         yield "mutants", entry, 0
     for mutant, (_, number) in listed(folder).items():
-        yield "mutants", mutant, number + (0 if "sm100" in KERNELS[mutant.split(":")[0]][0] else 1)
+        yield "mutants", mutant, number + (0 if "sm1" in KERNELS[mutant.split(":")[0]][0] else 1)
 
 
 def cluster_of(entry):

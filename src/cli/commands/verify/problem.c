@@ -355,17 +355,29 @@ static bool is_refused(const struct verify_problem *problem, struct verify_resul
     return true;
 }
 
+/* Whether it is one of Blackwell's kernels for this kind, or these kinds, of products of codes. */
+static bool multiplies(int kernel, const char *kind)
+{
+    static const char *const families[] = { "cuda_tcgen05_", "cuda_mma_sync_" };
+    const char *name = bsm_kernel_name(kernel);
+    for (int i = 0; i < 2; i++) {
+        const size_t length = strlen(families[i]);
+        if (strncmp(name, families[i], length) == 0) return strncmp(name + length, kind, strlen(kind)) == 0;
+    }
+    return false;
+}
+
 /* Kernels that multiply codes leave the scales to the tensor cores, too, so that any pair has terms below fp32's normal
  * numbers. */
 static int cuts_of(const struct verify_problem *problem, int kernel)
 {
-    return strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mx", 15) == 0 ? 1 : problem->cuts;
+    return multiplies(kernel, "mx") ? 1 : problem->cuts;
 }
 
 static struct compare_limit limit_of(const struct verify_problem *problem, int kernel)
 {
     struct compare_limit limit = problem->device.gpu != NULL ? problem->tensor : problem->unit;
-    if (strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mxf4", 17) == 0) limit.more = problem->scales;
+    if (multiplies(kernel, "mxf4")) limit.more = problem->scales;
     return limit;
 }
 

@@ -6,7 +6,7 @@
 #include "cli/machine/device.h"
 #include "cli/matrices/operand.h"
 
-enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 128 };
+enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 256 };
 
 enum verify_kind {
     VERIFY_INTEGERS,                      /* small integers, whose sums fp32 holds: the bits of the exact sum */
