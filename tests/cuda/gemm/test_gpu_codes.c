@@ -70,8 +70,8 @@ static bool codes_open(struct test *t, struct contexts *c)
 
 /* Operands --------------------------------------------------------------------------------------------------------- */
 
-/* How an operand lies: as TMA takes it, or in any way. */
-enum lies { AS_TMA_TAKES_IT, IN_ANY_WAY };
+/* How an operand lies: as TMA takes it, with scales in blocks or in rows of whole 16 bytes; or in any way. */
+enum lies { AS_TMA_TAKES_IT, WITH_LINEAR_SCALES, IN_ANY_WAY };
 
 static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch,
                            enum lies lies)
@@ -82,8 +82,12 @@ static struct operand make(struct test *t, bsm_format format, int64_t rows, int6
         { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 },
     };
     struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch };
+    const int block = bsm_format_get((int)format)->block;
     if (lies == IN_ANY_WAY) shape_in_any_way(t, &s, layouts, sizeof layouts / sizeof layouts[0]);
-    else if (bsm_format_get((int)format)->block != 0) s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
+    else if (block != 0 && lies == WITH_LINEAR_SCALES)
+        s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR,
+                                       .pitch = ((columns + block - 1) / block + 15) / 16 * 16 };
+    else if (block != 0) s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
     return operand_make(&s, 0xff);
 }
 
@@ -108,9 +112,9 @@ struct size {
 enum { MOST_COLUMNS = 1024 };
 
 /* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and
- * those; relu and the largest magnitude, and these with C beside. */
-enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, RELU_AND_AMAX, RELU_OF_C, ASKS };
-static const char *const asks_names[] = { "", "columns", "groups", "relu", "addends" };
+ * those; linear scales; relu and the largest magnitude, and these with C beside. */
+enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, RELU_AND_AMAX, RELU_OF_C, ASKS };
+static const char *const asks_names[] = { "", "columns", "groups", "linear", "relu", "addends" };
 
 /* d: BSM_FORMAT_NONE: fp32 or bf16. */
 static void check_product(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s,
@@ -571,10 +575,11 @@ static void asked_product(struct test *t, const struct contexts *c, const char *
     if (number < 0) FAIL(t, "%s: no such kernel, or not for %s x %s", kernel, a, b);
     else
         check_product(t, c, f, strcmp(d, "any") == 0 ? BSM_FORMAT_NONE : bsm_format_from_name(d),
-                      (struct size){ m, n, k }, number, AS_TMA_TAKES_IT, asks);
+                      (struct size){ m, n, k }, number, asks == LINEAR_SCALES ? WITH_LINEAR_SCALES : AS_TMA_TAKES_IT,
+                      asks);
 }
 
-/* The products that PRODUCTS asks for, with ";" between them: test_sm100_bugs.py and simulated.py bring theirs. */
+/* The products that PRODUCTS asks for, with ";" between them: test_kernel_bugs.py and simulated.py bring theirs. */
 static void asked_products(struct test *t)
 {
     const char *asked = getenv("PRODUCTS");

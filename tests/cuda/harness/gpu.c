@@ -23,8 +23,8 @@ bool contexts_open(struct test *t, struct contexts *c)
         test_skip(t, bsm_last_error());
         return false;
     }
-    if (holds_kernels == NULL) (void)bsm_context_create(&options, &holds_kernels);
-    if (bsm_context_create(&options, &c->gpu) != BSM_OK || bsm_context_create(&of_cpu, &c->cpu) != BSM_OK) {
+    if ((holds_kernels == NULL && bsm_context_create(&options, &holds_kernels) != BSM_OK)
+        || bsm_context_create(&options, &c->gpu) != BSM_OK || bsm_context_create(&of_cpu, &c->cpu) != BSM_OK) {
         FAIL(t, "no context: %s", bsm_last_error());
         return false;
     }

@@ -124,7 +124,7 @@ def tests_of_mma_sync(kind, tile):
     """More steps than stages, more tiles than CTAs, parts of K; D from registers and quantized, tables of columns, groups."""
     formats, step = "%s %s" % sm120.pairs_of(kind, tile)[-1], sm120.step_of(kind, tile)
     asked = "CUDASIM_DEVICE=sm_120a CUDASIM_SMS=1 PRODUCTS='cuda_mma_sync_%s_%s %s %s' test_gpu_codes --only asked_products"
-    products = ["17 20 %d" % (step * (2 * tile.stages + 1) + 48), "5 %d 64" % (3 * tile.columns), "20 70 64 fp32 columns"]
+    products = ["17 20 %d" % (step * (2 * tile.stages + 1) + 48), "5 %d %d" % (3 * tile.columns, step * (tile.stages + 1)), "20 70 64 fp32 columns"]
     if tile.schedule == "SPLIT_K":
         products = ["5 20 %d" % (2048 + step * tile.stages)] + products
     if kind != "bf16":
