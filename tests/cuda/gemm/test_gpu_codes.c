@@ -1,6 +1,7 @@
 /* Products of codes on Blackwell's tensor cores: every pair that they take as it is stored, against the CPU byte for
  * byte (whole numbers and scales whose sums are exact in any order), and against the exact product within the bound of
  * the cores' model. */
+#include "codes_bound.h"
 #include "cuda/harness/gpu.h"
 
 #include <math.h>
@@ -211,35 +212,6 @@ static void many_tiles(struct test *t)
             check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, rows_for(kernel, s, 0), kernel, AS_TMA_TAKES_IT);
         }
     contexts_close(&c);
-}
-
-/* A sum of products of one step is cut to 25 bits behind the largest of them and of the sum before, and rounded to 24
- * bits, both toward zero: cudasim/docs/tensor-core.md. */
-static double bound_of(double magnitude, int64_t k)
-{
-    const double steps = ceil((double)k / 32);
-    return magnitude * steps * (34 * ldexp(1, -25) + ldexp(1, -23)) + ldexp(1, -149);
-}
-
-static void check_bound(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b,
-                        const float *d, const char *what)
-{
-    const int64_t m = a->m.rows, n = b->m.rows;
-    double *sum = malloc((size_t)(m * n) * 8), *magnitude = malloc((size_t)(m * n) * 8);
-    const bsm_real_matrix s = {
-        .struct_size = sizeof s, .type = BSM_REAL_FP64, .rows = m, .columns = n, .data = sum, .row_stride = n,
-        .column_stride = 1
-    };
-    bsm_real_matrix g = s;
-    g.data = magnitude;
-    CHECK(t, bsm_matmul_exact(c->cpu, &a->m, &b->m, &s, &g) == BSM_OK);
-    for (int64_t i = 0; i < m * n; i++)
-        if (!(fabs((double)d[i] - sum[i]) <= bound_of(magnitude[i], a->m.columns))) {
-            FAIL(t, "%s: element %d is %a, exactly %a: bound %a", what, (int)i, (double)d[i], sum[i],
-                 bound_of(magnitude[i], a->m.columns));
-            break;
-        }
-    free(sum), free(magnitude);
 }
 
 static void any_numbers_are_within_the_bound(struct test *t)

@@ -66,10 +66,10 @@ def parts(kind, tile):
 
 
 def several(kind, tile, tiles):
-    """So many tiles; where two sets of warps take them in turn, of more steps than stages, fewer, or as many: a set that
-    did not wait for its turn would take an old phase of a stage for its own."""
-    steps = tile.stages + 1 - tiles % 3
-    return 5, tile.columns * tiles - 3, step_of(kind, tile) * steps if tile.schedule == "PING_PONG" else KINDS[kind][2] * 2
+    """So many tiles; where two sets of warps take them in turn, of more steps than stages, fewer, or as many: a set
+    that did not wait for its turn would take an old phase of a stage for its own."""
+    long = step_of(kind, tile) * (tile.stages + 1 - tiles % 3)
+    return 5, tile.columns * tiles - 3, long if tile.schedule == "PING_PONG" else KINDS[kind][2] * 2
 
 
 def covering():

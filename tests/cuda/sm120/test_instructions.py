@@ -17,9 +17,11 @@ from script import check
 PACKED = {"mxf4": "kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
           "mxf4nvf4": "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"}
 ELEMENTS = ["e4m3", "e5m2", "e3m2", "e2m3", "e2m1"]
-PLAIN, OF_4_BITS, OF_6_BITS = "m8n8.x4.shared.b16", "m8n16.x4.shared.b8x16.b4x16_p64", "m8n16.x4.shared.b8x16.b6x16_p32"
+PLAIN = "m8n8.x4.shared.b16"
+OF_4_BITS, OF_6_BITS = "m8n16.x4.shared.b8x16.b4x16_p64", "m8n16.x4.shared.b8x16.b6x16_p32"
 # Clusters, and copies to several CTAs; fence.mbarrier_init has its scope in its name.
-NOT_THESE = r"multicast|shared::cluster|\.reqnctapercluster|\.explicitcluster|barrier\.cluster|\bmapa\b|%cluster|tcgen05|wgmma"
+NOT_THESE = (r"multicast|shared::cluster|\.reqnctapercluster|\.explicitcluster|barrier\.cluster|\bmapa\b|%cluster|"
+             r"tcgen05|wgmma")
 
 
 def ptx_of(kind):
@@ -33,7 +35,8 @@ def names(text, what):
 
 def bodies(text):
     """Texts of functions that multiply."""
-    return [body for body in re.split(r"^(?:\.visible |\.weak )?\.(?:entry|func)\b", text, flags=re.M) if "mma.sync" in body]
+    functions = re.split(r"^(?:\.visible |\.weak )?\.(?:entry|func)\b", text, flags=re.M)
+    return [body for body in functions if "mma.sync" in body]
 
 
 def packed_codes_come_by_ordinary_ldmatrix():
