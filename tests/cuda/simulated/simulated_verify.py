@@ -1,7 +1,7 @@
-"""blockscale verify --device cuda on a simulated GPU with tensor memory, and on one whose tensor cores multiply codes by
-mma.sync: every pair of formats on every kernel that serves it, all cases of verify.  Each pair once, on one kernel after
-the other, codes before decoded rows; then each pair on its next kernel, and so on.  As sm_103a and sm_121a, for which
-the kernels are the same, each pair once."""
+"""blockscale verify --device cuda on a simulated GPU with tensor memory, and on one whose tensor cores multiply codes
+by mma.sync: every pair of formats on every kernel that serves it, all cases of verify.  Each pair once, on one kernel
+after the other, codes before decoded rows; then each pair on its next kernel, and so on.  As sm_103a and sm_121a, for
+which the kernels are the same, each pair once."""
 import functools
 import json
 import os
