@@ -137,10 +137,13 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
 static bsm_status check_forced(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int forced)
 {
     if (forced == 0) return BSM_OK;
-    if (!serves(forced - 1, p->a.format, p->b.format) && !is_fast_pair(forced - 1, p))
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s",
+    if (!serves(forced - 1, p->a.format, p->b.format) && !is_fast_pair(forced - 1, p)) {
+        const char *of_codes = bsmi_codes_rule(&bsmi_gemm_instances[forced - 1], p->a.format, p->b.format);
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s%s%s",
                          bsmi_cuda_kernel_name(forced), bsm_format_get((int)p->a.format)->name,
-                         bsm_format_get((int)p->b.format)->name);
+                         bsm_format_get((int)p->b.format)->name, of_codes == NULL ? "" : ": ",
+                         of_codes == NULL ? "" : of_codes);
+    }
     const char *rule = broken_rule(gpu, p, forced - 1);
     return rule == NULL ? BSM_OK : fail_forced(forced, rule);
 }

@@ -28,19 +28,23 @@ static bool is_plain_fp8(const bsm_format_info *f) { return f->block == 0 && f->
 
 static bool is_e2m1(const bsm_format_info *f, bsm_scale scale) { return f->element == BSM_E2M1 && f->scale == scale; }
 
-/* mma.sync takes e8m0 for blocks of 16 from PTX ISA 9.1 on; and TMA pads codes of 4 and 6 bits 128 at a time. */
-static bool serves_by_registers(const struct bsmi_gemm_instance *gemm, const bsm_format_info *a,
-                                const bsm_format_info *b)
+/* Of mma.sync; NULL: none is broken. */
+const char *bsmi_codes_rule(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b)
 {
-    if (gemm->operands == BSMI_OPERANDS_MXF4NVF4) return a->scale == BSM_UE4M3 && b->scale == BSM_UE4M3;
-    if (gemm->operands != BSMI_OPERANDS_MXF8F6F4 || gemm->step_bytes == 128) return true;
-    return bsm_element_get((int)a->element)->bits == 8 && bsm_element_get((int)b->element)->bits == 8;
+    const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
+    if (gemm->main_loop != BSMI_MAIN_LOOP_REGISTERS) return NULL;
+    if (gemm->operands == BSMI_OPERANDS_MXF4NVF4 && !(fa->scale == BSM_UE4M3 && fb->scale == BSM_UE4M3))
+        return "mma.sync multiplies 4-bit codes with blocks of 16 by ue4m3 scales (by e8m0 from PTX ISA 9.1 on)";
+    if (gemm->operands == BSMI_OPERANDS_MXF8F6F4 && gemm->step_bytes != 128
+        && !(bsm_element_get((int)fa->element)->bits == 8 && bsm_element_get((int)fb->element)->bits == 8))
+        return "TMA pads codes of 4 and 6 bits 128 at a time, and its steps have fewer";
+    return NULL;
 }
 
 bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b)
 {
     const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
-    if (gemm->main_loop == BSMI_MAIN_LOOP_REGISTERS && !serves_by_registers(gemm, fa, fb)) return false;
+    if (bsmi_codes_rule(gemm, a, b) != NULL) return false;
     switch (gemm->operands) {
     case BSMI_OPERANDS_MXF4: return a == BSM_MXFP4 && b == BSM_MXFP4;
     case BSMI_OPERANDS_MXF4NVF4:

@@ -90,6 +90,8 @@ bool bsmi_cuda_dequantizes(enum bsmi_gemm_codes codes, bsm_format format);
 
 /* Whether the instance multiplies the codes of this pair of formats. */
 bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b);
+/* Why mma.sync cannot multiply these codes in this instance; NULL: nothing of it is in the way. */
+const char *bsmi_codes_rule(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b);
 
 /* Steps of K that one chain of sums has, 0 for all of them: a function of K, the kind of products and the main loop
  * alone (and of whether the instance splits K), so that every M has the same sums. */

@@ -334,17 +334,20 @@ static void halves_have_scales_of_their_own(struct test *t)
     check_chosen(t, 18, 35, 128, BSM_LAYOUT_128X4, 0, fill_in_halves);
 }
 
-/* What a forced kernel cannot multiply is refused before anything is launched, with the kernel and the pair. */
+/* What a forced kernel cannot multiply is refused before anything is launched, with the kernel, the pair and the
+ * rule. */
 static void refusals_say_why(struct test *t)
 {
-    static const struct { const char *kernel; struct pair formats; } refused[] = {
-        { "cuda_mma_sync_mxf4nvf4_64x64x128", { BSM_MXFP4_BLOCK16, BSM_MXFP4_BLOCK16 } },
-        { "cuda_mma_sync_mxf4nvf4_64x64x128", { BSM_MXFP4_BLOCK16, BSM_MXFP4 } },
-        { "cuda_mma_sync_mxf4nvf4_64x64x128", { BSM_NVFP4, BSM_MXFP4 } },
-        { "cuda_mma_sync_mxf8f6f4_256x128x64", { BSM_MXFP6_E3M2, BSM_MXFP8_E4M3 } },
-        { "cuda_mma_sync_mxf8f6f4_256x128x64", { BSM_MXFP8_E4M3, BSM_MXFP4 } },
-        { "cuda_mma_sync_mxf8f6f4_64x64x128", { BSM_MXFP4, BSM_MXFP4 } },
-        { "cuda_mma_sync_mxf4_64x64x128", { BSM_NVFP4, BSM_NVFP4 } },
+    static const char scales[] = ": mma.sync multiplies 4-bit codes with blocks of 16 by ue4m3 scales",
+                      padding[] = ": TMA pads codes of 4 and 6 bits 128 at a time";
+    static const struct { const char *kernel; struct pair formats; const char *rule; } refused[] = {
+        { "cuda_mma_sync_mxf4nvf4_64x64x128", { BSM_MXFP4_BLOCK16, BSM_MXFP4_BLOCK16 }, scales },
+        { "cuda_mma_sync_mxf4nvf4_64x64x128", { BSM_MXFP4_BLOCK16, BSM_MXFP4 }, scales },
+        { "cuda_mma_sync_mxf4nvf4_64x64x128", { BSM_NVFP4, BSM_MXFP4 }, scales },
+        { "cuda_mma_sync_mxf8f6f4_256x128x64", { BSM_MXFP6_E3M2, BSM_MXFP8_E4M3 }, padding },
+        { "cuda_mma_sync_mxf8f6f4_256x128x64", { BSM_MXFP8_E4M3, BSM_MXFP4 }, padding },
+        { "cuda_mma_sync_mxf8f6f4_64x64x128", { BSM_MXFP4, BSM_MXFP4 }, "" },
+        { "cuda_mma_sync_mxf4_64x64x128", { BSM_NVFP4, BSM_NVFP4 }, "" },
     };
     struct contexts c;
     if (!opened(t, &c)) return;
@@ -355,13 +358,13 @@ static void refusals_say_why(struct test *t)
         fill_whole(t, &a), fill_whole(t, &b);
         struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b), z = twin_make(t, &c, &d);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &z.m };
-        char words[128];
+        char words[256];
         int kernel = 0;
         while (bsm_kernel_name(kernel) != NULL && strcmp(bsm_kernel_name(kernel), refused[i].kernel) != 0) kernel++;
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         CHECK(t, bsm_multiply(c.gpu, &call) == BSM_EUNSUPPORTED);
-        snprintf(words, sizeof words, "kernel %s was forced, but it does not serve %s times %s", refused[i].kernel,
-                 bsm_format_get((int)f.a)->name, bsm_format_get((int)f.b)->name);
+        snprintf(words, sizeof words, "kernel %s was forced, but it does not serve %s times %s%s", refused[i].kernel,
+                 bsm_format_get((int)f.a)->name, bsm_format_get((int)f.b)->name, refused[i].rule);
         if (strstr(bsm_last_error(), words) == NULL) FAIL(t, "no \"%s\" in \"%s\"", words, bsm_last_error());
         twin_compare(t, &c, &z, "D of what was refused");
         twin_free(t, &c, &x), twin_free(t, &c, &y), twin_free(t, &c, &z);
