@@ -20,7 +20,13 @@ from script import check
 
 CUDASIM, FOLDER = sys.argv[1:3]
 TOOL = os.path.join(HERE, "../../../bench/gpu/sass_loop.py")
-MOST_LOST = 210                                        # clocks
+MOST_LOST = 90                                         # clocks
+CALL_BYTES = 8                                         # what ptxas keeps around a call of a kernel that decodes weights
+
+
+def is_gemm(path):
+    """Both operands go to the tensor cores as they are; the others decode one between products."""
+    return "sm120_gemm_" in os.path.basename(path)
 
 
 def fatbins():
@@ -38,7 +44,8 @@ def nothing_is_spilled():
         kernels = [name for name in frames if name in registers and name.startswith("bsmi_gemm_")]
         check(len(kernels) > 0, f"{path}: no kernels")
         for name in kernels:
-            check(frames[name] <= arrays, f"{name}: {frames[name]} bytes of stack, where all arrays have {arrays}")
+            most = arrays if is_gemm(path) else arrays + CALL_BYTES
+            check(frames[name] <= most, f"{name}: {frames[name]} bytes of stack, where all arrays have {arrays}")
 
 
 def inner_loops_keep_pace():
@@ -52,7 +59,7 @@ def inner_loops_keep_pace():
             spilled = loop["kinds"].get("LDL", 0) + loop["kinds"].get("STL", 0)
             check(spilled == 0, "%s: %d accesses of local memory in a turn" % (loop["kernel"], spilled))
             lost = loop["scheduled"] - loop["tensor"]
-            check(lost <= MOST_LOST, "%s: a turn loses %d clocks" % (loop["kernel"], lost))
+            check(not is_gemm(path) or lost <= MOST_LOST, "%s: a turn loses %d clocks" % (loop["kernel"], lost))
 
 
 script.cases("test_no_spills", [nothing_is_spilled, inner_loops_keep_pace])

@@ -121,8 +121,8 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
 }
 
 /* Which problems a kernel tries where it is simulated: kernels by mma.sync differ from those by wgmma in how products
- * are made, not in what is read and finished, and have every fourth; kernels for many rows have the last, which has many, and
- * a third of the others; the others have the rest. */
+ * are made, not in what is read and finished, and have every fourth; kernels for many rows have the last, which has
+ * many, and a third of the others; the others have the rest. */
 static bool is_tried(int kernel, int n, int problem, int problems)
 {
     const char *name = bsm_kernel_name(kernel);

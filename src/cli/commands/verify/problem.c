@@ -371,7 +371,7 @@ static bool multiplies(int kernel, const char *kind)
  * numbers. */
 static int cuts_of(const struct verify_problem *problem, int kernel)
 {
-    return multiplies(kernel, "mx") ? 1 : problem->cuts;
+    return multiplies(kernel, "mxf4") || multiplies(kernel, "mxf8") ? 1 : problem->cuts;
 }
 
 static struct compare_limit limit_of(const struct verify_problem *problem, int kernel)
