@@ -42,6 +42,7 @@ struct row_work {
 
 __device__ static inline int count_in(const row_work &w, int number)
 {
+    if (number >= w.padded_octets) return 0;             /* of the row, but behind the stretch that is done again */
     return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0;
 }
 

@@ -443,10 +443,24 @@ static void every_scale_of_an_amax(struct test *t)
     }
 }
 
+/* Blocks that are done again for their NaN, infinities or scales, in rows whose last block is short: no octet is stored
+ * twice. */
+static void blocks_done_again_beside_a_short_one(struct test *t)
+{
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP4, BSM_NVFP4 };
+    if (!device_open(t)) return;
+    for (int i = 0; i < 8; i++) {
+        const struct twin_wish wish = { .format = formats[i % 4], .rows = 24, .columns = i < 4 ? 72 : 136, .batch = 1,
+                                        .layout = layout_of(BSM_LAYOUT_LINEAR) };
+        case_of(t, wish, BSM_REAL_BF16, 1, (enum kind)(i % KIND_COUNT), true, (bsm_quantize_options){ 0 });
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option),
                                               TEST(policies), TEST(fast_paths), TEST(every_bf16), TEST(every_pair),
-                                              TEST(every_scale_of_an_amax) };
+                                              TEST(every_scale_of_an_amax),
+                                              TEST(blocks_done_again_beside_a_short_one) };
     return TEST_MAIN(argc, argv, cases);
 }
