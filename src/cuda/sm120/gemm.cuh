@@ -19,6 +19,7 @@
 #include "gemm_epilogue.cuh"
 #include "gemm_producer.cuh"
 
+/* All threads meet behind what fill_finish adds. */
 template <class CONFIG> __device__ static inline void begin(const bsmi_blackwell_parameters &p, uint32_t shared)
 {
     if (threadIdx.x == 0) {
@@ -30,7 +31,6 @@ template <class CONFIG> __device__ static inline void begin(const bsmi_blackwell
         }
         fence_mbarrier_init();
     }
-    __syncthreads();
 }
 
 /* What is the same for all tiles; in shared memory, since the sums want the registers. */
