@@ -39,6 +39,12 @@ static double step_columns(const struct bsmi_gemm_instance *g)
     }
 }
 
+/* Around the steps of a tile: until its first stage has come, and its epilogue. */
+static double around_cycles(const struct bsmi_gemm_instance *g)
+{
+    return TILE_CYCLES + (double)(g->tile_rows * g->tile_columns) * SUM_BYTES / SHARED_BYTES_A_CYCLE;
+}
+
 static double bytes_of(const struct bsmi_matrix *m, const struct bsmi_gemm_instance *g)
 {
     const double numbers = (double)m->rows * (double)m->columns * (double)m->batch, stored = numbers * m->bits / 8;
@@ -78,8 +84,7 @@ static double mixed_input_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm,
                  of_a = (double)p->a.rows * (double)p->a.columns * (double)p->a.batch * 2;
     const double waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p), gpu->gemm_clusters[gemm]),
                  steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * bsmi_cuda_terms(&p->a));
-    const double epilogue = (double)(g->tile_rows * g->tile_columns) * SUM_BYTES / SHARED_BYTES_A_CYCLE;
-    const double multiplied = waves * (TILE_CYCLES + epilogue + steps * mixed_step_cycles(g)) / gigahertz,
+    const double multiplied = waves * (around_cycles(g) + steps * mixed_step_cycles(g)) / gigahertz,
                  moved = (numbers / 2 + scales + of_a) / (memory_bytes_a_nanosecond * gpu->sm_count);
     return launch_nanoseconds * (loads ? 2 : 1) + fmax(multiplied, moved);
 }
@@ -101,10 +106,9 @@ double bsmi_geforce_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct
     const int64_t parts = g->splits_k ? bsmi_codes_parts(g, p->k) : 1, clusters = gpu->gemm_clusters[gemm];
     const double terms = g->operands == BSMI_OPERANDS_BF16 ? bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b) : 1;
     const double waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * parts, clusters),
-                 steps = terms * ceil(ceil((double)p->k / step_columns(g)) / (double)parts),
-                 around = TILE_CYCLES + (double)(g->tile_rows * g->tile_columns) * SUM_BYTES / SHARED_BYTES_A_CYCLE;
+                 steps = terms * ceil(ceil((double)p->k / step_columns(g)) / (double)parts);
     /* What is around the steps of a tile passes under the products of another set's. */
-    const double cycles = waves * steps * step_cycles(g) + (g->sets > 1 ? 1 : waves) * around,
+    const double cycles = waves * steps * step_cycles(g) + (g->sets > 1 ? 1 : waves) * around_cycles(g),
                  moved = (bytes_of(&p->a, g) + bytes_of(&p->b, g)) / (memory_bytes_a_nanosecond * gpu->sm_count);
     return launch_nanoseconds * (parts > 1 ? 2 : 1) + dequantizing_nanoseconds(gpu, g, &p->b)
            + fmax(cycles / gigahertz, moved);

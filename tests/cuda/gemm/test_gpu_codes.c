@@ -24,6 +24,11 @@ enum {
     PAIRS = EIGHT_BITS * EIGHT_BITS - 1 + FOUR_BITS
 };
 
+/* One for each kind of products. */
+static const struct pair one_of_each_kind[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 },
+                                                { BSM_MXFP4, BSM_MXFP4 },
+                                                { BSM_NVFP4, BSM_NVFP4 } };
+
 static struct pair pair_of(int number)
 {
     if (number < FOUR_BITS) return four_bits[number];
@@ -186,12 +191,16 @@ static void edges_of_each_kernel(struct test *t)
     struct contexts c;
     int number = 0;
     if (!codes_open(t, &c)) return;
-    for (int kind = 0; kind < 3; kind++)
-        for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++)
+    for (int kind = 0; kind < 3; kind++) {
+        const struct kernels found = kernels_of(&c, kinds[kind], true);
+        CHECK(t, found.count > 0);
+        for (int i = 0; i < found.count; i++) {
+            const int kernel = found.numbers[i];
             for (int j = 0; j < 2; j++, number++)
-                check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE,
-                            rows_for(kernel_of(&c, kinds[kind], i), sizes[number % 6], number),
-                            kernel_of(&c, kinds[kind], i), j == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+                check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, rows_for(kernel, sizes[number % 6], number), kernel,
+                            j == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+        }
+    }
     contexts_close(&c);
 }
 
@@ -199,20 +208,21 @@ static void edges_of_each_kernel(struct test *t)
  * tiles. */
 static void many_tiles(struct test *t)
 {
-    static const struct pair kinds[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 },
-                                         { BSM_MXFP4, BSM_MXFP4 },
-                                         { BSM_NVFP4, BSM_NVFP4 } };
     struct contexts c;
     if (!codes_open(t, &c)) return;
-    for (int kind = 0; kind < 3; kind++)
-        for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++) {
-            const int kernel = kernel_of(&c, kinds[kind], i);
+    for (int kind = 0; kind < 3; kind++) {
+        const struct kernels found = kernels_of(&c, one_of_each_kind[kind], true);
+        CHECK(t, found.count > 0);
+        for (int i = 0; i < found.count; i++) {
+            const int kernel = found.numbers[i];
             const int64_t columns = strstr(name_of(kernel), "x256") != NULL ? 520 : 264;
             const bool swapped =
                 strstr(name_of(kernel), "x128") != NULL && strstr(name_of(kernel), "128x128") == NULL;
             const struct size s = swapped ? (struct size){ 70, 600, 288 } : (struct size){ 260, columns, 288 };
-            check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, rows_for(kernel, s, 0), kernel, AS_TMA_TAKES_IT);
+            check_whole(t, &c, one_of_each_kind[kind], BSM_FORMAT_NONE, rows_for(kernel, s, 0), kernel,
+                        AS_TMA_TAKES_IT);
         }
+    }
     contexts_close(&c);
 }
 
@@ -464,14 +474,11 @@ static void nothing_to_multiply(struct test *t)
  * each time. */
 static void schedules(struct test *t)
 {
-    static const struct pair kinds[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 },
-                                         { BSM_MXFP4, BSM_MXFP4 },
-                                         { BSM_NVFP4, BSM_NVFP4 } };
     struct contexts c;
     if (!codes_open(t, &c)) return;
     for (int kind = 0; kind < 3; kind++)
-        check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, (struct size){ 300, 264, kind == 0 ? 416 : 832 },
-                    kernel_of(&c, kinds[kind], kind), AS_TMA_TAKES_IT);
+        check_whole(t, &c, one_of_each_kind[kind], BSM_FORMAT_NONE, (struct size){ 300, 264, kind == 0 ? 416 : 832 },
+                    kernel_of(&c, one_of_each_kind[kind], kind), AS_TMA_TAKES_IT);
     contexts_close(&c);
 }
 
