@@ -249,6 +249,10 @@ static void short_vector(struct reader *r, enum format format, uint32_t opcode)
         && ((signs != 0 && (in->row->flags & ROW_FLOAT) == 0) || (signs > 1 && format == FORMAT_VOP1)))
         r->wrong = true;
     if ((in->sdwa || in->dpp) && (in->operand[0].dwords > 1) && in->operand[0].role != 'c') r->wrong = true;
+    /* a float is no integer to extend; of two dwords no part is selected, and no lanes are moved */
+    if (in->sdwa && in->src_sext != 0 && (in->row->flags & ROW_FLOAT) != 0) r->wrong = true;
+    for (int i = 0; i < in->operands; i++)
+        if ((in->sdwa || in->dpp) && in->operand[i].role == 's' && in->operand[i].dwords > 1) r->wrong = true;
 }
 
 static void long_vector(struct reader *r)

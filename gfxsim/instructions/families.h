@@ -9,6 +9,7 @@ extern const struct family family_program, family_scalar_memory;                
 extern const struct family family_vector1, family_vector2, family_vector3, family_accumulators;   /* vector.c */
 extern const struct family family_compare;                                                        /* compare.c */
 extern const struct family family_float1, family_float2, family_float3, family_packed;            /* float.c */
+extern const struct family family_double1, family_double2, family_double3;                        /* double.c */
 extern const struct family family_exchange1, family_exchange3;                                    /* exchange.c */
 extern const struct family family_convert1, family_convert3;                                      /* convert.c */
 extern const struct family family_scaled;                                                         /* scaled.c */

@@ -219,6 +219,21 @@ static uint32_t truth_table(const struct insn *in)
 {
     return (uint32_t)in->omod << 6 | (uint32_t)in->abs << 3 | in->neg;
 }
+/* op_sel names the half of each source and of the result.  What the other half of the register holds then, the manual
+ * leaves open: it is undefined here. */
+static void v_bitop3_b16(struct lanes *x)
+{
+    const uint32_t high = x->in->op_sel >> 3 & 1;
+    uint32_t shift[3];
+    for (int s = 0; s < 3; s++) shift[s] = x->in->op_sel >> s & 1 ? 16 : 0;
+    for (uint32_t l = 0; l < LANES; l++)
+        x->d[l] = (looked_up(truth_table(x->in), A >> shift[0], B >> shift[1], C >> shift[2]) & 0xffff) << 16 * high;
+    for (uint32_t b = 0; b < 2; b++) {
+        x->d_defined[0][2 * high + b] = x->s_defined[0][0][shift[0] / 8 + b] & x->s_defined[1][0][shift[1] / 8 + b]
+                                        & x->s_defined[2][0][shift[2] / 8 + b];
+        x->d_defined[0][2 * (1 - high) + b] = 0;
+    }
+}
 LANES_OF(v_bitop3_b32, looked_up(truth_table(x->in), A, B, C))
 LANES_OF(v_mul_lo_u32, A * B)
 LANES_OF(v_mul_hi_u32, (uint64_t)A * B >> 32)
@@ -274,6 +289,7 @@ static const struct row rows3[] = {
     { "v_and_or_b32", 513, "d1 s1 s1 s1", 0, 0, valu_run, v_and_or_b32 },
     { "v_or3_b32", 514, "d1 s1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_or3_b32 },
     { "v_lshl_add_u64", 520, "d2 s2 s1 s2", 0, 0, valu_run, v_lshl_add_u64 },
+    { "v_bitop3_b16", 563, "d1 s1w s1w s1w", ROW_SELECTS | ROW_OWN_DEFINED, 0, valu_run, v_bitop3_b16 },
     { "v_bitop3_b32", 564, "d1 s1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_bitop3_b32 },
     { "v_mul_lo_u32", 645, "d1 s1 s1", 0, 0, valu_run, v_mul_lo_u32 },
     { "v_mul_hi_u32", 646, "d1 s1 s1", 0, 0, valu_run, v_mul_hi_u32 },
