@@ -1,0 +1,56 @@
+/* Scales from one layout into another, and the padding of a layout, a byte a thread; rows that have a NaN among their
+ * scales. */
+#include "functions.h"
+#include "hip/params/kernels.h"
+#include "numbers.h"
+
+KERNEL(BSMI_CONVERT_THREADS) bsmi_convert_scales(struct bsmi_convert_scales_parameters p)
+{
+    const struct bsmi_device_layout *to = &p.to_layout;
+    const int64_t repeat = p.repeat == 0 ? 1 : p.repeat, batch = p.batch == 0 ? 1 : p.batch;
+    for (int64_t i = (int64_t)group_number() * BSMI_CONVERT_THREADS + thread_number();
+         i < batch * to->padded_rows * to->padded_columns; i += __builtin_amdgcn_grid_size_x()) {
+        const int64_t line = quotient(i, to->padded_columns), matrix = quotient(line, to->padded_rows),
+                      row = line - matrix * to->padded_rows, column = i - line * to->padded_columns;
+        unsigned char scale = 0;
+        if (row < p.from_layout.rows && column < to->columns)
+            scale = p.from[matrix * p.from_batch_bytes + scale_place(&p.from_layout, row, column >> (repeat - 1))];
+        p.to[matrix * p.to_batch_bytes + scale_place(to, row, column)] = scale;
+    }
+}
+
+/* Behind the columns of each row, then the rows behind the last. */
+KERNEL(BSMI_CONVERT_THREADS) bsmi_clear_padding(struct bsmi_clear_padding_parameters p)
+{
+    const struct bsmi_device_layout *l = &p.layout;
+    const int64_t behind = l->padded_columns - l->columns, first = l->rows * behind,
+                  all = first + (l->padded_rows - l->rows) * l->padded_columns;
+    for (int64_t i = (int64_t)group_number() * BSMI_CONVERT_THREADS + thread_number(); i < all * p.batch;
+         i += __builtin_amdgcn_grid_size_x()) {
+        const int64_t matrix = quotient(i, all), n = i - matrix * all;
+        int64_t row, column;
+        if (n < first) row = quotient(n, behind), column = l->columns + (n - row * behind);
+        else {
+            row = quotient(n - first, l->padded_columns);
+            column = n - first - row * l->padded_columns;
+            row += l->rows;
+        }
+        p.scales[matrix * p.batch_bytes + scale_place(l, row, column)] = 0;
+    }
+}
+
+/* A wave a row. */
+KERNEL(BSMI_HIP_THREADS) bsmi_scan_scales(struct bsmi_hip_scan_parameters p)
+{
+    const struct bsmi_device_matrix *m = &p.source;
+    const int64_t columns = divided_up(m->columns, m->block);
+    for (int64_t line = (int64_t)group_number() * (BSMI_HIP_THREADS / WAVE) + thread_number() / WAVE;
+         line < m->batch * m->rows; line += __builtin_amdgcn_grid_size_x() / WAVE) {
+        const int64_t batch = quotient(line, m->rows), row = line - batch * m->rows;
+        bool found = false;
+        for (int64_t s = thread_number() % WAVE; s < columns; s += WAVE)
+            found |= bsmi_scale_is_nan((bsm_scale)m->scale, (uint8_t)load_scale(m, batch, row, s));
+        const uint64_t any = __builtin_amdgcn_ballot_w64(found);
+        if (thread_number() % WAVE == 0) p.exponents[line] = any != 0 ? BSMI_ROW_FALLBACK : 0;
+    }
+}
