@@ -1,0 +1,92 @@
+/* What host and GEMM kernels of gfx950 agree on: the kernels' one parameter, passed by value, and the table of
+ * instances.  Plain C11 for the host, C17 for the device (clang, -target amdgcn-amd-amdhsa); no type of HIP.
+ *
+ * Enumerations of the public headers travel as int32_t.  All pointers are device pointers.  Pitches of bytes end in
+ * _bytes; all others count elements. */
+#ifndef BSMI_HIP_GEMM_PARAMETERS_H
+#define BSMI_HIP_GEMM_PARAMETERS_H
+
+#include <stdint.h>
+
+/* Elements as the fields cbsz and blgp of v_mfma_scale_f32_*_f8f6f4 have them. */
+enum bsmi_hip_element { BSMI_HIP_E4M3, BSMI_HIP_E5M2, BSMI_HIP_E2M3, BSMI_HIP_E3M2, BSMI_HIP_E2M1 };
+
+/* A or B: rows of codes, contiguous along K: 4 bits low nibble first, 6 bits as a stream of bits, 8 bits a byte each;
+ * or rows of bf16.  Where the caller's rows are otherwise, the host repacks them first.
+ *
+ * Scales lie in lane order: BSM_LAYOUT_CDNA4_16 (BSM_LAYOUT_AITER is the same in bytes) for instances of non-K
+ * dimension 16, BSM_LAYOUT_CDNA4_32 for those of 32.  Both have 256 bytes for 32 rows and 8 scales along K, all of K
+ * before the next 32 rows.  Padding may hold anything, NaN too. */
+struct bsmi_hip_gemm_operand {
+    const unsigned char *codes;           /* aligned to 16 bytes */
+    const unsigned char *scales;          /* aligned to 16 bytes; bf16: not read */
+    int64_t batch_bytes, scale_batch_bytes;     /* between matrices; 0: one for all */
+    int64_t row_bytes;                    /* between rows: a multiple of 16, less than 2^22 */
+    int64_t scale_row_bytes;              /* between groups of 32 rows: at least 256 * ceil(ceil(k / 32) / 8), less than
+                                             2^26 */
+};
+
+/* S to D, the formulas of include/blockscale/matmul.h as far as they go here: t = f S + beta C + bias, relu, rounding
+ * once to D.  NaN is stored as 0x7fc00000 (fp32), 0x7fff... of the narrow types as the CPU has it.  All else (quantized
+ * D, gates, other activations, amax) takes S from memory: direct 0. */
+struct bsmi_hip_gemm_finish {
+    unsigned char *d;                     /* element (matrix, i, j) at d + matrix * d_batch_bytes + i * d_row_bytes */
+    int64_t d_row_bytes, d_batch_bytes;   /* grouped: i is the row of A, and the matrix does not count */
+    int32_t d_element;                    /* BSM_FP32, BSM_BF16, BSM_FP16; direct 0: BSM_FP32 */
+    int32_t direct;                       /* 0: d gets S, and what is below is not read */
+    const float *factor;                  /* f: alpha with tensor scales, rounded to fp32; NULL: 1 */
+    const float *beta;                    /* NULL: 0; C is read only where *beta is not 0 */
+    const unsigned char *c;               /* NULL: none; addressed as D is */
+    int64_t c_row_bytes, c_batch_bytes;
+    const unsigned char *bias;            /* NULL: none */
+    int64_t bias_batch_pitch;             /* elements; grouped and per row: not counted */
+    int32_t factor_per;                   /* bsm_per: tensor, row, column or batch */
+    int32_t c_element;
+    int32_t bias_type, bias_per;          /* bsm_real; bsm_per: row or column */
+    int32_t relu;                         /* 1: relu */
+    const int32_t *a_exponents, *b_exponents;   /* bf16 instances: S is the sum times 2^(a + b), by row of A and of B;
+                                             NULL: 0.  direct 0: not applied */
+    int64_t a_exponent_step, b_exponent_step;   /* between matrices */
+};
+
+/* The grid has one dimension, a workgroup a tile, and may be larger than there are tiles.  Workgroup i runs on XCD
+ * i % 8: an XCD gets tiles that follow each other, so that they share rows and columns in its L2. */
+struct bsmi_hip_gemm_parameters {
+    struct bsmi_hip_gemm_operand a, b;
+    int64_t m, n;                         /* of D (grouped: m is not read): less than 2^31 - 256 */
+    int64_t k;                            /* elements, at least 1; rows of an operand: less than 2^22 bytes */
+    int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */
+    int64_t tiles;                        /* all of them: matrices * row_tiles * column_tiles; grouped: not read */
+    int32_t matrices;                     /* batch, or groups */
+    int32_t band_rows;                    /* tiles of a column that follow each other before the next column: at least
+                                             1 */
+    /* Grouped: group g has rows group_starts[g] .. group_starts[g + 1] of A and D, and matrix g of B.  Its tiles begin
+     * at its first row rounded down to a multiple of 32, since 32 rows share a group of scales; rows of others are not
+     * stored.  group_tiles[g] is the number of its first tile, [matrices + 1]:
+     *     ceil((group_starts[g + 1] - group_starts[g] / 32 * 32) / rows) * column_tiles of each group that has rows. */
+    const int64_t *group_starts, *group_tiles;  /* NULL: not grouped */
+    struct bsmi_hip_gemm_finish finish;
+};
+
+/* The instances: each for every pair of elements of A and B, unless said otherwise.  The kernel is
+ * bsmi_gemm_gfx950_A_B_TILE, as bsmi_gemm_gfx950_e4m3_e2m1_256x256, in the code object gemm_A_B; with bf16 rows it is
+ * bsmi_gemm_gfx950_bf16_TILE in gemm_bf16.
+ *
+ *   rows, columns    of D, a workgroup's
+ *   along_m, along_n waves of 64 lanes that share them
+ *   dim              non-K dimension of the MFMA: it decides how scales lie
+ *
+ *     tile         rows columns along_m along_n dim */
+#define BSMI_HIP_GEMM_SCALED(X) \
+    X(256x256,     256, 256, 2, 2, 16) \
+    X(256x256_32,  256, 256, 2, 2, 32) \
+    X(128x128,     128, 128, 2, 2, 16) \
+    X(32x128,       32, 128, 1, 4, 16)
+#define BSMI_HIP_GEMM_BF16(X) \
+    X(256x256,     256, 256, 2, 2, 16) \
+    X(128x128,     128, 128, 2, 2, 16) \
+    X(32x128,       32, 128, 1, 4, 16)
+
+#define BSMI_HIP_GEMM_THREADS(along_m, along_n) (64 * (along_m) * (along_n))
+
+#endif
