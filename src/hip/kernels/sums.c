@@ -153,7 +153,7 @@ KERNEL(BSMI_HIP_THREADS) bsmi_group_tables(struct bsmi_hip_group_tables_paramete
         p.group_starts[g] = row;
         p.group_tiles[g] = tiles;
         row += rows;
-        tiles += divided_up(rows, p.tile_rows) * p.column_tiles;
+        if (rows > 0) tiles += divided_up(row - (row - rows) / 32 * 32, p.tile_rows) * p.column_tiles;
     }
     p.group_starts[p.groups] = row;
     p.group_tiles[p.groups] = tiles;

@@ -28,7 +28,8 @@ struct bsmi_hip_sums_parameters {
  * scales; padding of scales is written by bsmi_clear_padding. */
 struct bsmi_hip_finish_parameters { struct bsmi_epilogue_parameters epilogue; };
 
-/* Kernel bsmi_group_tables: where each group begins, and with which tile.  Rows are kept within 0 .. m. */
+/* Kernel bsmi_group_tables: where each group begins, and with which tile of the GEMM kernel, as params/gemm.h has it.
+ * Rows are kept within 0 .. m. */
 struct bsmi_hip_group_tables_parameters {
     const int64_t *group_rows;
     int64_t groups, m, tile_rows, column_tiles;
@@ -55,11 +56,14 @@ struct bsmi_hip_quantize_parameters {
 struct bsmi_hip_scan_parameters { struct bsmi_device_matrix source; int32_t *exponents; };
 
 /* Kernel bsmi_decode: rows of bf16 and their exponents (kernels/decode.c says which), of e8m0 formats with rows that
- * bf16 does not hold as BSMI_ROW_FALLBACK and zeros.  terms: 2 of fp16, side by side, padded_columns apart. */
+ * bf16 does not hold as BSMI_ROW_FALLBACK and zeros.  An fp16 number is the sum of two terms.  A row has `stretches`
+ * stretches side by side, padded_columns each, zeros behind source.columns: stretch s has term s / repeat % terms of
+ * every number, so that those of A and of B, one behind the other, have every pair of terms once. */
 struct bsmi_hip_decode_parameters {
     struct bsmi_device_matrix source;
-    uint16_t *decoded;
-    int64_t pitch, batch_pitch, padded_columns;           /* numbers; padded_columns of a term */
+    uint16_t *decoded;                    /* aligned to 16 bytes */
+    int64_t row_pitch, batch_pitch, padded_columns;       /* numbers, even */
+    int32_t stretches, repeat;
     int32_t only_exponent_zero;           /* the other operand is bf16, with numbers of any size */
     int32_t *exponents;                   /* [batch * rows]; NULL: all are 0 */
 };
