@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { BSMI_MOST_CODE_OBJECTS = 64 };
+enum { BSMI_MOST_CODE_OBJECTS = 128 };
 
 /* Shared by all contexts of one GPU; lives while there is one. */
 struct bsmi_hip_gpu {
@@ -17,9 +17,10 @@ struct bsmi_hip_gpu {
     int number, users;
     atomic_bool tested;                   /* its self-test passed */
     int cu_count, most_shared_bytes;
+    hipFunction_t kernels[BSMI_HIP_KERNEL_COUNT];   /* NULL: not of this build */
+    pthread_mutex_t lock;                 /* of what is below, loaded when a plan wants it first */
     hipModule_t modules[BSMI_MOST_CODE_OBJECTS];    /* as bsmi_hip_code_objects */
-    /* NULL: not of this build. */
-    hipFunction_t kernels[BSMI_HIP_KERNEL_COUNT], gemms[BSMI_HIP_MOST_INSTANCES][BSMI_HIP_PAIRS];
+    hipFunction_t gemms[BSMI_HIP_MOST_INSTANCES][BSMI_HIP_PAIRS];
 };
 
 /* The device of one context. */
@@ -56,5 +57,10 @@ bsm_status bsmi_hip_workspace_unlock(struct bsmi_hip_device *device, hipStream_t
 /* gpu.c */
 bsm_status bsmi_hip_gpu_acquire(int number, struct bsmi_hip_gpu **gpu);
 void bsmi_hip_gpu_release(struct bsmi_hip_gpu *gpu);
+
+/* Whether this build has the GEMM instance for the pair of elements. */
+bool bsmi_hip_has_gemm(int gemm, int pair);
+/* Loads it, if it is not yet. */
+bsm_status bsmi_hip_load_gemm(struct bsmi_hip_gpu *gpu, int gemm, int pair);
 
 #endif

@@ -90,42 +90,59 @@ bsm_status bsmi_hip_describe(int number, bsm_device_info *info)
 
 /* Loading ---------------------------------------------------------------------------------------------------------- */
 
-static bsm_status load_modules(struct bsmi_hip_gpu *gpu)
+/* The number of a code object; -1: this build lacks it. */
+static int number_of(const char *file)
 {
-    for (int i = 0; bsmi_hip_code_objects[i].file != NULL; i++) {
-        if (i >= BSMI_MOST_CODE_OBJECTS)
-            return bsmi_fail(BSM_EDEVICE, "more than %d code objects", BSMI_MOST_CODE_OBJECTS);
-        const bsm_status status =
-            BSMI_HIP_CALL(gpu->driver, hipModuleLoadData, (&gpu->modules[i], bsmi_hip_code_objects[i].start),
-                          "kernels %s, built by %s", bsmi_hip_code_objects[i].file, bsmi_hip_compiler);
-        if (status != BSM_OK) return status;
-    }
-    return BSM_OK;
+    for (int i = 0; i < BSMI_MOST_CODE_OBJECTS && bsmi_hip_code_objects[i].file != NULL; i++)
+        if (strcmp(bsmi_hip_code_objects[i].file, file) == 0) return i;
+    return -1;
 }
 
-/* NULL, and no failure, for a kernel whose file this build lacks. */
-static bsm_status find_function(const struct bsmi_hip_gpu *gpu, const char *file, const char *function,
-                                hipFunction_t *found)
+/* Between enter and leave.  NULL, and no failure, for a kernel whose code object this build lacks. */
+static bsm_status find_function(struct bsmi_hip_gpu *gpu, const char *file, const char *function, hipFunction_t *found)
 {
-    for (int i = 0; bsmi_hip_code_objects[i].file != NULL; i++)
-        if (strcmp(bsmi_hip_code_objects[i].file, file) == 0)
-            return BSMI_HIP_CALL(gpu->driver, hipModuleGetFunction, (found, gpu->modules[i], function),
-                                 "kernel %s of %s", function, file);
-    return BSM_OK;
+    const int i = number_of(file);
+    bsm_status status = BSM_OK;
+    if (i < 0) return BSM_OK;
+    if (gpu->modules[i] == NULL)
+        status = BSMI_HIP_CALL(gpu->driver, hipModuleLoadData, (&gpu->modules[i], bsmi_hip_code_objects[i].start),
+                               "kernels %s, built by %s", file, bsmi_hip_compiler);
+    if (status != BSM_OK) return status;
+    return BSMI_HIP_CALL(gpu->driver, hipModuleGetFunction, (found, gpu->modules[i], function), "kernel %s of %s",
+                         function, file);
 }
 
 static bsm_status find_functions(struct bsmi_hip_gpu *gpu)
 {
-    char file[BSMI_HIP_NAME_BYTES], function[BSMI_HIP_NAME_BYTES];
     bsm_status status = BSM_OK;
     for (int i = 0; i < BSMI_HIP_KERNEL_COUNT && status == BSM_OK; i++)
         status = find_function(gpu, bsmi_hip_kernels[i].file, bsmi_hip_kernels[i].function, &gpu->kernels[i]);
-    for (int i = 0; i < bsmi_hip_instance_count; i++)
-        for (int pair = 0; pair < (bsmi_hip_instances[i].scaled ? BSMI_HIP_PAIRS : 1) && status == BSM_OK; pair++) {
-            bsmi_hip_instance_names(i, pair, file, function);
-            status = find_function(gpu, file, function, &gpu->gemms[i][pair]);
-        }
     return status;
+}
+
+bool bsmi_hip_has_gemm(int gemm, int pair)
+{
+    char file[BSMI_HIP_NAME_BYTES], function[BSMI_HIP_NAME_BYTES];
+    bsmi_hip_instance_names(gemm, pair, file, function);
+    return number_of(file) >= 0;
+}
+
+static bsm_status load_gemm_entered(struct bsmi_hip_gpu *gpu, int gemm, int pair)
+{
+    char file[BSMI_HIP_NAME_BYTES], function[BSMI_HIP_NAME_BYTES];
+    bsm_status status = BSM_OK;
+    bsmi_hip_instance_names(gemm, pair, file, function);
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->gemms[gemm][pair] == NULL) status = find_function(gpu, file, function, &gpu->gemms[gemm][pair]);
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
+}
+
+bsm_status bsmi_hip_load_gemm(struct bsmi_hip_gpu *gpu, int gemm, int pair)
+{
+    int before;
+    const bsm_status status = bsmi_hip_enter(gpu, &before);
+    return status != BSM_OK ? status : bsmi_hip_leave(gpu, before, load_gemm_entered(gpu, gemm, pair));
 }
 
 static void unload(struct bsmi_hip_gpu *gpu)
@@ -135,16 +152,14 @@ static void unload(struct bsmi_hip_gpu *gpu)
     for (int i = 0; i < BSMI_MOST_CODE_OBJECTS; i++)
         if (gpu->modules[i] != NULL) (void)gpu->driver->hipModuleUnload(gpu->modules[i]);
     (void)bsmi_hip_leave(gpu, before, BSM_OK);
+    pthread_mutex_destroy(&gpu->lock);
 }
 
 static bsm_status load_entered(struct bsmi_hip_gpu *gpu)
 {
     int before;
-    bsm_status status = bsmi_hip_enter(gpu, &before);
-    if (status != BSM_OK) return status;
-    status = load_modules(gpu);
-    if (status == BSM_OK) status = find_functions(gpu);
-    return bsmi_hip_leave(gpu, before, status);
+    const bsm_status status = bsmi_hip_enter(gpu, &before);
+    return status != BSM_OK ? status : bsmi_hip_leave(gpu, before, find_functions(gpu));
 }
 
 static bsm_status load(struct bsmi_hip_gpu *gpu, int number)
@@ -167,7 +182,9 @@ static bsm_status load(struct bsmi_hip_gpu *gpu, int number)
         status = BSMI_HIP_CALL(gpu->driver, hipDeviceGetAttribute,
                                (&gpu->most_shared_bytes, hipDeviceAttributeMaxSharedMemoryPerBlock, number),
                                "LDS of GPU %d", number);
-    if (status == BSM_OK) status = load_entered(gpu);
+    if (status != BSM_OK) return status;
+    pthread_mutex_init(&gpu->lock, NULL);
+    status = load_entered(gpu);
     if (status != BSM_OK) unload(gpu);
     return status;
 }

@@ -2,6 +2,7 @@
 #ifndef BSMI_HIP_OPERANDS_H
 #define BSMI_HIP_OPERANDS_H
 
+#include "device/parameters.h"
 #include "hip/driver/launch.h"
 #include "multiply.h"
 

@@ -39,10 +39,10 @@ void bsmi_hip_instance_names(int instance, int pair, char *file, char *function)
     const struct bsmi_hip_instance *i = &bsmi_hip_instances[instance];
     const char *a = elements[pair / BSMI_HIP_ELEMENTS], *b = elements[pair % BSMI_HIP_ELEMENTS];
     if (!i->scaled) {
-        snprintf(file, BSMI_HIP_NAME_BYTES, "gemm_bf16");
+        snprintf(file, BSMI_HIP_NAME_BYTES, "gemm_bf16_%s", i->tile);
         snprintf(function, BSMI_HIP_NAME_BYTES, "bsmi_gemm_gfx950_bf16_%s", i->tile);
         return;
     }
-    snprintf(file, BSMI_HIP_NAME_BYTES, "gemm_%s_%s", a, b);
+    snprintf(file, BSMI_HIP_NAME_BYTES, "gemm_%s_%s_%s", a, b, i->tile);
     snprintf(function, BSMI_HIP_NAME_BYTES, "bsmi_gemm_gfx950_%s_%s_%s", a, b, i->tile);
 }
