@@ -69,8 +69,8 @@ struct bsmi_hip_gemm_parameters {
 };
 
 /* The instances: each for every pair of elements of A and B, unless said otherwise.  The kernel is
- * bsmi_gemm_gfx950_A_B_TILE, as bsmi_gemm_gfx950_e4m3_e2m1_256x256, in the code object gemm_A_B; with bf16 rows it is
- * bsmi_gemm_gfx950_bf16_TILE in gemm_bf16.
+ * bsmi_gemm_gfx950_A_B_TILE, as bsmi_gemm_gfx950_e4m3_e2m1_256x256, in a code object of its own, gemm_A_B_TILE; with
+ * bf16 rows it is bsmi_gemm_gfx950_bf16_TILE in gemm_bf16_TILE.
  *
  *   rows, columns    of D, a workgroup's
  *   along_m, along_n waves of 64 lanes that share them
