@@ -5,7 +5,9 @@
 static bsm_status launch(const struct bsmi_hip_queue *queue, hipFunction_t function, const char *name, int64_t groups,
                          int threads, const void *parameters)
 {
-    void *arguments[] = { (void *)(uintptr_t)parameters };      /* the runtime reads through it alone */
+    uint32_t group_count = (uint32_t)groups;
+    /* The runtime reads through them alone; GEMM kernels take the first. */
+    void *arguments[] = { (void *)(uintptr_t)parameters, &group_count };
     return BSMI_HIP_CALL(queue->gpu->driver, hipModuleLaunchKernel,
                          (function, (unsigned)groups, 1, 1, (unsigned)threads, 1, 1, 0, queue->stream, arguments, NULL),
                          "kernel %s, %lld workgroups of %d threads", name, (long long)groups, threads);

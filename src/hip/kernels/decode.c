@@ -90,12 +90,12 @@ static inline uint32_t decoded(const struct bsmi_device_matrix *m, const unsigne
     return scaled_bf16(m, codes, batch, row, k, exponent);
 }
 
-KERNEL(BSMI_HIP_THREADS) bsmi_decode(struct bsmi_hip_decode_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_decode(struct bsmi_hip_decode_parameters p, uint32_t groups)
 {
     const struct bsmi_device_matrix *m = &p.source;
     const uint32_t lane = thread_number() % WAVE;
     for (int64_t line = (int64_t)group_number() * (BSMI_HIP_THREADS / WAVE) + thread_number() / WAVE;
-         line < m->batch * m->rows; line += __builtin_amdgcn_grid_size_x() / WAVE) {
+         line < m->batch * m->rows; line += groups * (BSMI_HIP_THREADS / WAVE)) {
         const int64_t batch = quotient(line, m->rows), row = line - batch * m->rows;
         const int32_t exponent = m->scale == BSM_E8M0 ? row_exponent(&p, batch, row) : 0;
         const unsigned char *codes = row_of(m, batch, row);
@@ -111,14 +111,14 @@ KERNEL(BSMI_HIP_THREADS) bsmi_decode(struct bsmi_hip_decode_parameters p)
 }
 
 /* A thread an octet. */
-KERNEL(BSMI_HIP_THREADS) bsmi_repack(struct bsmi_hip_repack_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_repack(struct bsmi_hip_repack_parameters p, uint32_t groups)
 {
     const struct bsmi_device_matrix *m = &p.source;
     const int64_t octets = p.padded_columns >> 3;
     struct bsmi_device_matrix to = *m;
     to.packing = m->bits == 4 ? BSM_PACKING_LOW_FIRST : m->bits == 6 ? BSM_PACKING_BIT_STREAM : BSM_PACKING_DEFAULT;
     for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number(); i < m->batch * m->rows * octets;
-         i += __builtin_amdgcn_grid_size_x()) {
+         i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t line = quotient(i, octets), number = i - line * octets, batch = quotient(line, m->rows),
                       row = line - batch * m->rows;
         const unsigned char *codes = row_of(m, batch, row);

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* void NAME(struct parameters p): launched with `threads` threads a workgroup. */
+/* void NAME(struct parameters p, uint32_t groups): launched with `threads` threads a workgroup; groups: how many there
+ * are, which a kernel would have to ask a packet in memory for. */
 #define KERNEL(threads) \
     __attribute__((device_kernel, visibility("protected"), amdgpu_flat_work_group_size(threads, threads))) void
 

@@ -159,7 +159,7 @@ static inline uint32_t finish_block(const struct finish_row *r, unsigned char *t
     return magnitude_of(bsmi_float_from_bits(all.largest));
 }
 
-KERNEL(BSMI_HIP_THREADS) bsmi_finish(struct bsmi_hip_finish_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_finish(struct bsmi_hip_finish_parameters p, uint32_t groups)
 {
     const struct bsmi_epilogue_parameters *e = &p.epilogue;
     const struct bsmi_device_matrix *d = &e->d;
@@ -167,7 +167,7 @@ KERNEL(BSMI_HIP_THREADS) bsmi_finish(struct bsmi_hip_finish_parameters p)
                   rows = e->grouped ? e->group_starts[e->matrices] : e->m * e->matrices;
     uint32_t amax = 0;
     for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number(); i < rows * units;
-         i += __builtin_amdgcn_grid_size_x()) {
+         i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t number = quotient(i, units), unit = i - number * units;
         const struct finish_row r = begin_row(e, number);
         const int64_t batch = e->grouped ? 0 : r.matrix;

@@ -92,7 +92,7 @@ static inline void convert_number(const struct bsmi_quantize_parameters *p, doub
     else ((uint32_t *)(void *)to)[k] = code;
 }
 
-KERNEL(BSMI_HIP_THREADS) bsmi_quantize(struct bsmi_hip_quantize_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_quantize(struct bsmi_hip_quantize_parameters p, uint32_t groups)
 {
     const struct bsmi_device_matrix *m = &p.all.destination;
     const double tensor_scale = m->tensor_scale == NULL ? 1 : (double)*m->tensor_scale;
@@ -100,7 +100,7 @@ KERNEL(BSMI_HIP_THREADS) bsmi_quantize(struct bsmi_hip_quantize_parameters p)
                                  m->tensor_scale_divides != 0 };
     const int64_t across = m->block == 0 ? m->columns : stored_blocks(m), down = divided_up(m->rows, p.block_rows);
     for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number(); i < m->batch * down * across;
-         i += __builtin_amdgcn_grid_size_x()) {
+         i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t square = quotient(i, across), unit = i - square * across, batch = quotient(square, down),
                       row = (square - batch * down) * p.block_rows;
         if (m->block == 0) convert_number(&p.all, tensor_scale, batch, row, unit);
@@ -109,8 +109,9 @@ KERNEL(BSMI_HIP_THREADS) bsmi_quantize(struct bsmi_hip_quantize_parameters p)
 }
 
 /* The tensor scale that the largest magnitude gives.  tensor_scale.c has the reason why this rounds once. */
-KERNEL(BSMI_HIP_THREADS) bsmi_tensor_scale(struct bsmi_hip_quantize_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_tensor_scale(struct bsmi_hip_quantize_parameters p, uint32_t groups)
 {
+    (void)groups;
     const double least = 0x1p-126, most = 0x1.fffffep127;
     if (thread_number() != 0 || group_number() != 0) return;
     const double all = (double)bsmi_clamped(p.clamp, bsmi_float_from_bits(*p.all.computed & 0x7fffffff));
@@ -119,12 +120,12 @@ KERNEL(BSMI_HIP_THREADS) bsmi_tensor_scale(struct bsmi_hip_quantize_parameters p
     *p.all.computed = bsmi_float_bits((float)(exact < least ? least : exact));
 }
 
-KERNEL(BSMI_HIP_THREADS) bsmi_amax(struct bsmi_amax_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_amax(struct bsmi_amax_parameters p, uint32_t groups)
 {
     const struct bsmi_device_reals *s = &p.source;
     uint32_t largest = 0;
     for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number(); i < s->batch * s->rows * s->columns;
-         i += __builtin_amdgcn_grid_size_x()) {
+         i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t line = quotient(i, s->columns), batch = quotient(line, s->rows);
         const struct source_row r = source_row_of(s, batch, line - batch * s->rows);
         const uint32_t bits = bsmi_float_bits(source_number(&r, i - line * s->columns)) & 0x7fffffff;
@@ -134,13 +135,13 @@ KERNEL(BSMI_HIP_THREADS) bsmi_amax(struct bsmi_amax_parameters p)
 }
 
 /* The bits of bsm_dequantize, and its reasons why rounding through double rounds once (dequantize.c). */
-KERNEL(BSMI_DEQUANTIZE_THREADS) bsmi_dequantize(struct bsmi_dequantize_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_dequantize(struct bsmi_dequantize_parameters p, uint32_t groups)
 {
     const struct bsmi_device_matrix *m = &p.source;
     const struct bsmi_device_reals *d = &p.destination;
     const double tensor_scale = m->tensor_scale == NULL ? 1 : (double)*m->tensor_scale;
-    for (int64_t i = (int64_t)group_number() * BSMI_DEQUANTIZE_THREADS + thread_number();
-         i < m->batch * m->rows * m->columns; i += __builtin_amdgcn_grid_size_x()) {
+    for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number();
+         i < m->batch * m->rows * m->columns; i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t line = quotient(i, m->columns), batch = quotient(line, m->rows), row = line - batch * m->rows,
                       k = i - line * m->columns;
         const double element = (double)decode_element(m->element, load_code(m, row_of(m, batch, row), k)),

@@ -4,12 +4,12 @@
 #include "hip/params/kernels.h"
 #include "numbers.h"
 
-KERNEL(BSMI_CONVERT_THREADS) bsmi_convert_scales(struct bsmi_convert_scales_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_convert_scales(struct bsmi_convert_scales_parameters p, uint32_t groups)
 {
     const struct bsmi_device_layout *to = &p.to_layout;
     const int64_t repeat = p.repeat == 0 ? 1 : p.repeat, batch = p.batch == 0 ? 1 : p.batch;
-    for (int64_t i = (int64_t)group_number() * BSMI_CONVERT_THREADS + thread_number();
-         i < batch * to->padded_rows * to->padded_columns; i += __builtin_amdgcn_grid_size_x()) {
+    for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number();
+         i < batch * to->padded_rows * to->padded_columns; i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t line = quotient(i, to->padded_columns), matrix = quotient(line, to->padded_rows),
                       row = line - matrix * to->padded_rows, column = i - line * to->padded_columns;
         unsigned char scale = 0;
@@ -20,13 +20,13 @@ KERNEL(BSMI_CONVERT_THREADS) bsmi_convert_scales(struct bsmi_convert_scales_para
 }
 
 /* Behind the columns of each row, then the rows behind the last. */
-KERNEL(BSMI_CONVERT_THREADS) bsmi_clear_padding(struct bsmi_clear_padding_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_clear_padding(struct bsmi_clear_padding_parameters p, uint32_t groups)
 {
     const struct bsmi_device_layout *l = &p.layout;
     const int64_t behind = l->padded_columns - l->columns, first = l->rows * behind,
                   all = first + (l->padded_rows - l->rows) * l->padded_columns;
-    for (int64_t i = (int64_t)group_number() * BSMI_CONVERT_THREADS + thread_number(); i < all * p.batch;
-         i += __builtin_amdgcn_grid_size_x()) {
+    for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number(); i < all * p.batch;
+         i += (int64_t)groups * BSMI_HIP_THREADS) {
         const int64_t matrix = quotient(i, all), n = i - matrix * all;
         int64_t row, column;
         if (n < first) row = quotient(n, behind), column = l->columns + (n - row * behind);
@@ -40,12 +40,12 @@ KERNEL(BSMI_CONVERT_THREADS) bsmi_clear_padding(struct bsmi_clear_padding_parame
 }
 
 /* A wave a row. */
-KERNEL(BSMI_HIP_THREADS) bsmi_scan_scales(struct bsmi_hip_scan_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_scan_scales(struct bsmi_hip_scan_parameters p, uint32_t groups)
 {
     const struct bsmi_device_matrix *m = &p.source;
     const int64_t columns = divided_up(m->columns, m->block);
     for (int64_t line = (int64_t)group_number() * (BSMI_HIP_THREADS / WAVE) + thread_number() / WAVE;
-         line < m->batch * m->rows; line += __builtin_amdgcn_grid_size_x() / WAVE) {
+         line < m->batch * m->rows; line += groups * (BSMI_HIP_THREADS / WAVE)) {
         const int64_t batch = quotient(line, m->rows), row = line - batch * m->rows;
         bool found = false;
         for (int64_t s = thread_number() % WAVE; s < columns; s += WAVE)

@@ -106,14 +106,14 @@ static inline bool is_fallback(const int32_t *exponents, int64_t first, int64_t 
     return exponents != NULL && exponents[first + line] == BSMI_ROW_FALLBACK;
 }
 
-KERNEL(BSMI_HIP_THREADS) bsmi_sums(struct bsmi_hip_sums_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_sums(struct bsmi_hip_sums_parameters p, uint32_t groups)
 {
     LDS struct panel a, b;
     LDS uint32_t wanted[THREADS / WAVE];
     const struct bsmi_epilogue_parameters *e = &p.epilogue;
     const uint32_t i = thread_number() / COLUMNS, j = thread_number() % COLUMNS;
     const int run = run_of(&p.a, &p.b);
-    for (int64_t index = group_number(); index < p.tiles; index += __builtin_amdgcn_grid_size_x() / THREADS) {
+    for (int64_t index = group_number(); index < p.tiles; index += groups) {
         const struct tile t = locate(e, index);
         const int64_t row = t.row + i, column = t.column + j;
         bool mine = row < t.row_end && column < e->n;
@@ -144,8 +144,9 @@ KERNEL(BSMI_HIP_THREADS) bsmi_sums(struct bsmi_hip_sums_parameters p)
 }
 
 /* Groups are few (experts): one thread adds them up. */
-KERNEL(BSMI_HIP_THREADS) bsmi_group_tables(struct bsmi_hip_group_tables_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_group_tables(struct bsmi_hip_group_tables_parameters p, uint32_t groups)
 {
+    (void)groups;
     if (thread_number() != 0 || group_number() != 0) return;
     int64_t row = 0, tiles = 0;
     for (int64_t g = 0; g < p.groups; g++) {
@@ -159,8 +160,9 @@ KERNEL(BSMI_HIP_THREADS) bsmi_group_tables(struct bsmi_hip_group_tables_paramete
     p.group_tiles[p.groups] = tiles;
 }
 
-KERNEL(BSMI_HIP_THREADS) bsmi_column_tables(struct bsmi_hip_column_tables_parameters p)
+KERNEL(BSMI_HIP_THREADS) bsmi_column_tables(struct bsmi_hip_column_tables_parameters p, uint32_t groups)
 {
+    (void)groups;
     if (thread_number() != 0 || group_number() != 0) return;
     int64_t first = 0;
     for (int64_t g = 0; g < p.groups; g++) {

@@ -29,7 +29,7 @@ static void on_both_kernels(struct test *t, const struct contexts *c, const stru
 {
     char text[160];
     for (int plain = 0; plain < 2; plain++) {
-        const int kernel = plain != 0 ? kernel_number(c->gpu, "cuda_simt", run->a->m.format, run->b->m.format) : -1;
+        const int kernel = plain != 0 ? kernel_number(c->gpu, simt_kernel(), run->a->m.format, run->b->m.format) : -1;
         CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
         memset(run->d->m.data, 0xff, run->d->data_bytes);
         snprintf(text, sizeof text, "%s, %s kernel", what, plain != 0 ? "the plain" : "the plan's");

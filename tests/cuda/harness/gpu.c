@@ -6,20 +6,28 @@
 /* Loading kernels takes cudasim seconds, and contexts of a GPU share them as long as there is one: this one stays. */
 static bsm_context *holds_kernels;
 
-bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
+bool is_hip(void)
+{
+    const char *device = getenv("TEST_DEVICE");
+    return device != NULL && strcmp(device, "hip") == 0;
+}
+
+static bsm_backend backend(void) { return is_hip() ? BSM_BACKEND_HIP : BSM_BACKEND_CUDA; }
+
+bool is_simulated(void) { return getenv(is_hip() ? "BLOCKSCALE_LIBHIP" : "BLOCKSCALE_LIBCUDA") != NULL; }
 
 bool contexts_open(struct test *t, struct contexts *c)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = backend() };
     const uint32_t units = BSM_CPU_AMX | BSM_CPU_AVX512_BF16 | BSM_CPU_BF16;
     const bsm_context_options of_cpu = { .struct_size = sizeof of_cpu, .cpu_mask = BSM_CPU_ALL & ~units };
     int count;
     c->gpu = c->cpu = NULL;
-    if (bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0') {
-        test_skip(t, bsm_backend_missing(BSM_BACKEND_CUDA));
+    if (bsm_backend_missing((int)backend())[0] != '\0') {
+        test_skip(t, bsm_backend_missing((int)backend()));
         return false;
     }
-    if (getenv("BLOCKSCALE_LIBCUDA") == NULL && bsm_device_count(BSM_BACKEND_CUDA, &count) != BSM_OK) {
+    if (!is_simulated() && bsm_device_count(backend(), &count) != BSM_OK) {
         test_skip(t, bsm_last_error());
         return false;
     }
@@ -43,6 +51,8 @@ int kernel_number(const bsm_context *context, const char *name, bsm_format a, bs
         if (strcmp(bsm_kernel_name(i), name) == 0) return bsm_kernel_serves(context, i, a, b) ? i : -1;
     return -1;
 }
+
+const char *simt_kernel(void) { return is_hip() ? "hip_simt" : "cuda_simt"; }
 
 int kernel_with(const char *part, int n)
 {
