@@ -44,10 +44,10 @@ static bool has_kernels_packing(const struct bsmi_matrix *m)
                           : true;
 }
 
-/* Rows as the kernel reads them: pitches and the first address in multiples of 16 bytes. */
+/* Rows as the kernel reads them: pitches and the first address in multiples of 16 bytes, and whole words. */
 static bool lies_well(const struct bsmi_matrix *m)
 {
-    return (uintptr_t)m->data % CODE_ALIGNMENT == 0 && m->row_bytes % CODE_ALIGNMENT == 0
+    return m->columns * m->bits % 32 == 0 && (uintptr_t)m->data % CODE_ALIGNMENT == 0 && m->row_bytes % CODE_ALIGNMENT == 0
            && m->batch_bytes % CODE_ALIGNMENT == 0 && m->row_bytes <= MOST_ROW_BYTES;
 }
 
