@@ -23,9 +23,11 @@
 #define QUARTER(product, reads, read, first_load, end_load, load) \
     do { \
         enum { \
-            BEHIND = (reads) < QUARTER_PRODUCTS ? (reads) : QUARTER_PRODUCTS - 1,   /* products with reads */ \
-            READS_OF_ONE = ((reads) + BEHIND - 1) / BEHIND, \
-            REST = QUARTER_PRODUCTS - BEHIND, \
+            MOST = QUARTER_PRODUCTS == 1 ? 1 : QUARTER_PRODUCTS - 1, \
+            READS_OF_ONE = ((reads) + MOST - 1) / MOST, \
+            WITH_READS = ((reads) + READS_OF_ONE - 1) / READS_OF_ONE,      /* products */ \
+            FIRST_WITH_LOADS = QUARTER_PRODUCTS == 1 ? 0 : WITH_READS, \
+            REST = QUARTER_PRODUCTS - FIRST_WITH_LOADS, \
             LOADS = (end_load) - (first_load), \
             LOADS_OF_ONE = LOADS / REST + 1 \
         }; \
@@ -36,7 +38,7 @@
                 if (number < (reads)) read; \
             } \
             UNROLL for (int32_t j = 0; j < LOADS_OF_ONE; j++) { \
-                const int32_t behind = i - BEHIND, other = (behind * LOADS + REST - 1) / REST + j, \
+                const int32_t behind = i - FIRST_WITH_LOADS, other = (behind * LOADS + REST - 1) / REST + j, \
                               number = other + (first_load); \
                 if (behind >= 0 && other * REST < (behind + 1) * LOADS) load; \
             } \
