@@ -18,25 +18,40 @@
 #include "gemm_fragments.h"
 
 
-/* A quarter: products, and between them, as evenly as can be, reads from LDS, which the next quarter waits for, then
- * loads number first_load .. end_load. */
+/* A quarter: products, and between them reads from LDS, one behind each product, since the next quarter waits for them;
+ * then, as evenly as can be, loads number first_load .. end_load. */
 #define QUARTER(product, reads, read, first_load, end_load, load) \
     do { \
-        enum { OTHERS = (reads) + (end_load) - (first_load), MOST = OTHERS / QUARTER_PRODUCTS + 1 }; \
+        enum { \
+            MOST = QUARTER_PRODUCTS == 1 ? 1 : QUARTER_PRODUCTS - 1, \
+            READS_OF_ONE = ((reads) + MOST - 1) / MOST, \
+            WITH_READS = ((reads) + READS_OF_ONE - 1) / READS_OF_ONE,      /* products */ \
+            FIRST_WITH_LOADS = QUARTER_PRODUCTS == 1 ? 0 : WITH_READS, \
+            REST = QUARTER_PRODUCTS - FIRST_WITH_LOADS, \
+            LOADS = (end_load) - (first_load), \
+            LOADS_OF_ONE = LOADS / REST + 1 \
+        }; \
         UNROLL for (int32_t i = 0; i < QUARTER_PRODUCTS; i++) { \
             product; \
-            UNROLL for (int32_t j = 0; j < MOST; j++) { \
-                const int32_t other = (i * OTHERS + QUARTER_PRODUCTS - 1) / QUARTER_PRODUCTS + j, \
-                              number = other < (reads) ? other : other - (reads) + (first_load); \
-                if (other * QUARTER_PRODUCTS >= (i + 1) * OTHERS) continue; \
-                if (other < (reads)) read; \
-                else load; \
+            UNROLL for (int32_t j = 0; j < READS_OF_ONE; j++) { \
+                const int32_t number = i * READS_OF_ONE + j; \
+                if (number < (reads)) read; \
+            } \
+            UNROLL for (int32_t j = 0; j < LOADS_OF_ONE; j++) { \
+                const int32_t behind = i - FIRST_WITH_LOADS, other = (behind * LOADS + REST - 1) / REST + j, \
+                              number = other + (first_load); \
+                if (behind >= 0 && other * REST < (behind + 1) * LOADS) load; \
             } \
         } \
         schedule_fence(); \
     } while (0)
 
-enum { FIRST_OF_TWO = (FIRST_LOADS + 1) / 2, SECOND_OF_TWO = (SECOND_LOADS + 1) / 2 };
+/* How many of `loads` go to the first of two quarters: all that find a product behind its reads, at least half. */
+#define EARLY(loads, reads) \
+    ((loads) <= QUARTER_PRODUCTS - (reads)             ? (loads) \
+     : QUARTER_PRODUCTS - (reads) > ((loads) + 1) / 2 ? QUARTER_PRODUCTS - (reads) \
+                                                       : ((loads) + 1) / 2)
+enum { FIRST_EARLY = EARLY(FIRST_LOADS, A_READS), SECOND_EARLY = EARLY(SECOND_LOADS, B_READS) };
 
 /* One step; `first` has B's half 0, and `second` gets the next step's. */
 INLINE void run_step(const struct gemm_sources *sources, const struct gemm_steps *steps,
@@ -47,15 +62,15 @@ INLINE void run_step(const struct gemm_sources *sources, const struct gemm_steps
     WAIT(FIRST_LOADS, 0);
     barrier();
     QUARTER(multiply(sums, a, 0, first, 0, odd, i), B_READS, read_b(reader, odd, 1, number, second),
-            0, SECOND_OF_TWO, load_one(sources, next, !odd, 1, number));
+            0, SECOND_EARLY, load_one(sources, next, !odd, 1, number));
     QUARTER(multiply(sums, a, 0, second, 1, odd, i), A_READS, read_a(reader, odd, 1, number, a1),
-            SECOND_OF_TWO, SECOND_LOADS, load_one(sources, next, !odd, 1, number));
+            SECOND_EARLY, SECOND_LOADS, load_one(sources, next, !odd, 1, number));
     WAIT(SECOND_LOADS, 0);
     barrier();
     QUARTER(multiply(sums, a1, 1, second, 1, odd, i), A_READS, read_a(reader, !odd, 0, number, a),
-            0, FIRST_OF_TWO, load_one(sources, later, odd, 0, number));
+            0, FIRST_EARLY, load_one(sources, later, odd, 0, number));
     QUARTER(multiply(sums, a1, 1, first, 0, odd, i), B_READS, read_b(reader, !odd, 0, number, second),
-            FIRST_OF_TWO, FIRST_LOADS, load_one(sources, later, odd, 0, number));
+            FIRST_EARLY, FIRST_LOADS, load_one(sources, later, odd, 0, number));
 }
 
 /* Step 0 in LDS, and the first halves of step 1 on their way. */

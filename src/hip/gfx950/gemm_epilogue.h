@@ -133,7 +133,7 @@ INLINE void store_octet(const struct bsmi_hip_gemm_parameters *p, const struct g
             if (i >= left) continue;
             if (!SCALED) t[i] = scaled_sum(p, tile->matrix, row, column + i, t[i]);
             if (finish->changes) t[i] = finished(p, finish, tile->matrix, row, column + i, t[i]);
-            if (f->relu) t[i] = t[i] < 0 ? 0 : t[i];
+            if (f->relu) t[i] = t[i] <= 0 ? 0 : t[i];
             if (t[i] != t[i]) t[i] = __builtin_bit_cast(float, 0x7fc00000);
         }
     }

@@ -71,10 +71,10 @@ OVERLOADED void read_fragment(words8 *f, const int32_t *at, int32_t product, LDS
     *f = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
-/* Reads of a half, numbered: fragments, then words of scales. */
+/* Reads of a half, numbered: words of scales, which the next quarter's first product wants, then fragments. */
 enum {
-    A_FRAGMENTS = HALF_ROWS * PRODUCTS, A_READS = A_FRAGMENTS + SCALED * A_GROUPS,
-    B_FRAGMENTS = HALF_COLUMNS * PRODUCTS, B_READS = B_FRAGMENTS + SCALED * B_GROUPS,
+    A_SCALES = SCALED * A_GROUPS, A_READS = A_SCALES + HALF_ROWS * PRODUCTS,
+    B_SCALES = SCALED * B_GROUPS, B_READS = B_SCALES + HALF_COLUMNS * PRODUCTS,
 };
 
 INLINE int32_t read_scales(int32_t at, int32_t stage, int32_t row)
@@ -84,19 +84,17 @@ INLINE int32_t read_scales(int32_t at, int32_t stage, int32_t row)
 
 INLINE void read_a(const struct gemm_reader *reader, int32_t stage, int32_t half, int32_t i, struct a_half *a)
 {
-    const int32_t part = i / PRODUCTS, product = i % PRODUCTS, group = i - A_FRAGMENTS;
-    if (i < A_FRAGMENTS)
-        read_fragment(&a->part[part][product], reader->a, product,
-                      memory + (2 * stage + half) * A_HALF_BYTES + part * DIM * A_ROW_BYTES);
-    else a->scales[group] = read_scales(reader->a_scales, stage, half * WAVE_ROWS / 2 + group * 32);
+    const int32_t number = i - A_SCALES, part = number % HALF_ROWS, product = number / HALF_ROWS;
+    if (i < A_SCALES) a->scales[i] = read_scales(reader->a_scales, stage, half * WAVE_ROWS / 2 + i * 32);
+    else read_fragment(&a->part[part][product], reader->a, product,
+                       memory + (2 * stage + half) * A_HALF_BYTES + part * DIM * A_ROW_BYTES);
 }
 INLINE void read_b(const struct gemm_reader *reader, int32_t stage, int32_t half, int32_t i, struct b_half *b)
 {
-    const int32_t part = i / PRODUCTS, product = i % PRODUCTS, group = i - B_FRAGMENTS;
-    if (i < B_FRAGMENTS)
-        read_fragment(&b->part[part][product], reader->b, product,
-                      memory + (2 * stage + half) * B_HALF_BYTES + part * DIM * B_ROW_BYTES);
-    else b->scales[group] = read_scales(reader->b_scales, stage, half * WAVE_COLUMNS / 2 + group * 32);
+    const int32_t number = i - B_SCALES, part = number % HALF_COLUMNS, product = number / HALF_COLUMNS;
+    if (i < B_SCALES) b->scales[i] = read_scales(reader->b_scales, stage, half * WAVE_COLUMNS / 2 + i * 32);
+    else read_fragment(&b->part[part][product], reader->b, product,
+                       memory + (2 * stage + half) * B_HALF_BYTES + part * DIM * B_ROW_BYTES);
 }
 
 /* ---- products ---- */
