@@ -52,9 +52,33 @@ LANES_OF(v_min_i32, SA < SB ? A : B)
 LANES_OF(v_max_i32, SA > SB ? A : B)
 LANES_OF(v_min_u32, A < B ? A : B)
 LANES_OF(v_max_u32, A > B ? A : B)
-LANES_OF(v_lshrrev_b32, B >> (A & 31))
+/* What is shifted out does not count: a byte of the result is defined where the bytes that its bits come from are.
+ * left: towards higher bits. */
+static void define_shift(struct lanes *x, bool left)
+{
+    uint64_t amount = UINT64_MAX, all = UINT64_MAX;
+    for (int b = 0; b < 4; b++) amount &= x->s_defined[0][0][b], all &= x->s_defined[1][0][b];
+    for (int b = 0; b < 4; b++) x->d_defined[0][b] = amount & all;
+    for (uint32_t l = 0; (amount & ~all) != 0 && l < LANES; l++)
+        for (int b = 0; b < 4; b++) {
+            const int shift = (int)(x->s[0][l] & 31), first = 8 * b + (left ? -shift : shift), last = first + 7;
+            bool defined = amount >> l & 1;
+            for (int from = 0; from < 4; from++)
+                if (8 * from <= last && 8 * from + 7 >= first) defined &= x->s_defined[1][0][from] >> l & 1;
+            x->d_defined[0][b] = (x->d_defined[0][b] & ~(UINT64_C(1) << l)) | (uint64_t)defined << l;
+        }
+}
+static void v_lshrrev_b32(struct lanes *x)
+{
+    for (uint32_t l = 0; l < LANES; l++) x->d[l] = x->s[1][l] >> (x->s[0][l] & 31);
+    define_shift(x, false);
+}
+static void v_lshlrev_b32(struct lanes *x)
+{
+    for (uint32_t l = 0; l < LANES; l++) x->d[l] = x->s[1][l] << (x->s[0][l] & 31);
+    define_shift(x, true);
+}
 LANES_OF(v_ashrrev_i32, SB >> (A & 31))
-LANES_OF(v_lshlrev_b32, B << (A & 31))
 /* A zero byte of one source makes that byte of the result known, whatever the other is; ones of v_or likewise. */
 static void bytes_known(struct lanes *x, uint32_t deciding)
 {
@@ -122,9 +146,9 @@ static const struct row rows2[] = {
     { "v_max_i32", 13, "d1 s1 s1", 0, 0, valu_run, v_max_i32 },
     { "v_min_u32", 14, "d1 s1 s1", 0, 0, valu_run, v_min_u32 },
     { "v_max_u32", 15, "d1 s1 s1", 0, 0, valu_run, v_max_u32 },
-    { "v_lshrrev_b32", 16, "d1 s1 s1", 0, 0, valu_run, v_lshrrev_b32 },
+    { "v_lshrrev_b32", 16, "d1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_lshrrev_b32 },
     { "v_ashrrev_i32", 17, "d1 s1 s1", 0, 0, valu_run, v_ashrrev_i32 },
-    { "v_lshlrev_b32", 18, "d1 s1 s1", 0, 0, valu_run, v_lshlrev_b32 },
+    { "v_lshlrev_b32", 18, "d1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_lshlrev_b32 },
     { "v_and_b32", 19, "d1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_and_b32 },
     { "v_or_b32", 20, "d1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_or_b32 },
     { "v_xor_b32", 21, "d1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_xor_b32 },
