@@ -63,22 +63,23 @@ int kernel_with(const char *part, int n)
 
 bool one_is_asked_for(void) { return getenv("GEMM_INSTANCE") != NULL; }
 
-static const char *first_of(const bsm_context *gpu, const char *const names[2])
+static const char *first_of(const bsm_context *gpu, const char *const *names)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; names[i] != NULL; i++)
         if (kernel_number(gpu, names[i], BSM_FORMAT_BF16, BSM_MXFP4) >= 0) return names[i];
     return NULL;
 }
 
 const char *rows_kernel(const bsm_context *gpu)
 {
-    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_16x64x128" });
+    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_16x64x128",
+                                                "hip_mfma_bf16_128x128", NULL });
 }
 
 const char *few_rows_kernel(const bsm_context *gpu)
 {
     return first_of(gpu, (const char *const[]){ "cuda_wgmma_mxfp4_16x64_1x1_interleaved",
-                                                "cuda_mma_sync_mxfp4_16x64_stored" });
+                                                "cuda_mma_sync_mxfp4_16x64_stored", NULL });
 }
 
 bool is_of_gpu(const bsm_context *gpu, int kernel)
