@@ -168,6 +168,21 @@ def functions_of(text):
     return [(text.count(b"\n", 0, head.start()) + 1, head.group(1).decode()) for head in heads]
 
 
+def called_by(text, entry):
+    """The kernel and all functions that it calls, itself or by others."""
+    lines, heads = text.split(b"\n"), functions_of(text)
+    bodies = {}
+    for (line, name), (end, _) in zip(heads, heads[1:] + [(len(lines) + 1, "")]):
+        bodies.setdefault(name, []).append(b"\n".join(lines[line:end - 1]))      # a declaration may stand before it
+    found, asked = {entry}, [entry]
+    while asked:
+        words = set(re.findall(r"[\w$]+", b"\n".join(bodies[asked.pop()]).decode()))
+        more = (words & set(bodies)) - found
+        found |= more
+        asked += more
+    return found
+
+
 def mutants_of(build, entry, text):
     """(KERNEL:LINE or, where that is in a function that the kernel calls, KERNEL:FUNCTION:LINE; the instruction) of all."""
     with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
@@ -177,12 +192,14 @@ def mutants_of(build, entry, text):
                               stdout=subprocess.PIPE, text=True, check=True)
     found = re.findall(r"^not executed +line +(\d+): (.*)$", done.stdout, re.M)
     lines = [line for line, _ in found]
-    heads, seen = functions_of(text), {}
+    heads, seen, called = functions_of(text), {}, called_by(text, entry)
     for line, instruction in found:
         seen[line] = seen.get(line, 0) + 1
         if SPEED in instruction:
             continue
         function = [name for head, name in heads if head <= int(line)][-1]
+        if function not in called:
+            continue                      # of another kernel of the file
         yield (entry if function == entry else f"{entry}:{function}") + f":{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
 
 
