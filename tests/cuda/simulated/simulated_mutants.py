@@ -169,37 +169,41 @@ def functions_of(text):
 
 
 def called_by(text, entry):
-    """The kernel and all functions that it calls, itself or by others."""
-    lines, heads = text.split(b"\n"), functions_of(text)
-    bodies = {}
+    """The kernel and all functions that it calls, itself or by others; the text with the others' bodies empty, its lines where they
+    were."""
+    lines, heads, bodies = text.split(b"\n"), functions_of(text), {}
     for (line, name), (end, _) in zip(heads, heads[1:] + [(len(lines) + 1, "")]):
-        bodies.setdefault(name, []).append(b"\n".join(lines[line:end - 1]))      # a declaration may stand before it
-    found, asked = {entry}, [entry]
+        braces = [i for i in range(line - 1, end - 1) if lines[i] in (b"{", b"}")]
+        if braces:                        # else a declaration
+            bodies[name] = range(braces[0] + 1, braces[-1])
+    called, asked = {entry}, [entry]
     while asked:
-        words = set(re.findall(r"[\w$]+", b"\n".join(bodies[asked.pop()]).decode()))
-        more = (words & set(bodies)) - found
-        found |= more
+        body = bodies[asked.pop()]
+        more = set(re.findall(r"[\w$]+", b"\n".join(lines[body.start:body.stop]).decode())) & set(bodies) - called
+        called |= more
         asked += more
-    return found
+    for name, body in bodies.items():
+        if name not in called:
+            lines[body.start:body.stop] = [b""] * len(body)
+    return called, b"\n".join(lines)
 
 
 def mutants_of(build, entry, text):
     """(KERNEL:LINE or, where that is in a function that the kernel calls, KERNEL:FUNCTION:LINE; the instruction) of all."""
+    called, alone = called_by(text, entry)
     with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
-        file.write(text)
+        file.write(alone)
         file.flush()
         done = subprocess.run([os.path.join(build, "bin/cudasim"), "mutate", file.name, "--entry", entry, "--program", "/bin/true"],
                               stdout=subprocess.PIPE, text=True, check=True)
     found = re.findall(r"^not executed +line +(\d+): (.*)$", done.stdout, re.M)
     lines = [line for line, _ in found]
-    heads, seen, called = functions_of(text), {}, called_by(text, entry)
+    heads, seen = functions_of(text), {}
     for line, instruction in found:
         seen[line] = seen.get(line, 0) + 1
         if SPEED in instruction:
             continue
         function = [name for head, name in heads if head <= int(line)][-1]
-        if function not in called:
-            continue                      # of another kernel of the file
         yield (entry if function == entry else f"{entry}:{function}") + f":{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
 
 
