@@ -71,7 +71,8 @@ struct gemm_config {
 
 /* Barriers: who arrives in a phase, and who waits for its end.
  *
- *   full[stage]    arrives: the producer, and the bytes of the stage              waits: the warps of the tile
+ *   full[stage]    arrives: the producer, and the bytes of the stage; where rows  waits: the warps of the tile
+ *                  are copied, each lane of the producer's warp, too
  *   empty[stage]   arrives: a lane of each warp of the tile, once it has read it  waits: the producer
  *
  * The producer begins with the parity of the phase before the first, which counts as complete: every stage is empty.

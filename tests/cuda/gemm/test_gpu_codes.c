@@ -78,8 +78,9 @@ static bool codes_open(struct test *t, struct contexts *c)
 
 /* Operands --------------------------------------------------------------------------------------------------------- */
 
-/* How an operand lies: as TMA takes it, with scales in blocks or in rows of whole 16 bytes; or in any way. */
-enum lies { AS_TMA_TAKES_IT, WITH_LINEAR_SCALES, IN_ANY_WAY };
+/* How an operand lies: as TMA takes it, with scales in blocks or in rows of whole 16 bytes; in rows that begin at
+ * multiples of 8 and of 4 bytes alone; or in any way. */
+enum lies { AS_TMA_TAKES_IT, WITH_LINEAR_SCALES, ROWS_OF_EIGHTS, ROWS_OF_FOURS, IN_ANY_WAY };
 
 static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch,
                            enum lies lies)
@@ -96,6 +97,9 @@ static struct operand make(struct test *t, bsm_format format, int64_t rows, int6
         s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR,
                                        .pitch = ((columns + block - 1) / block + 15) / 16 * 16 };
     else if (block != 0) s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
+    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
+    if (lies == ROWS_OF_EIGHTS) s.extra_pitch = 8 * 8 / bits;
+    if (lies == ROWS_OF_FOURS) s.extra_pitch = 12 * 8 / bits;
     return operand_make(&s, 0xff);
 }
 
@@ -120,9 +124,20 @@ struct size {
 enum { MOST_COLUMNS = 1024 };
 
 /* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and
- * those; linear scales; relu and the largest magnitude, and these with C beside. */
-enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, RELU_AND_AMAX, RELU_OF_C, ASKS };
-static const char *const asks_names[] = { "", "columns", "groups", "linear", "relu", "addends" };
+ * those; linear scales; rows that begin at multiples of 8 or 4 bytes, of both or of one of them; relu and the largest
+ * magnitude, and these with C beside. */
+enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, EIGHTS, FOURS, A_OF_EIGHTS, B_OF_FOURS, RELU_AND_AMAX,
+            RELU_OF_C, ASKS };
+static const char *const asks_names[] = { "", "columns", "groups", "linear", "eights", "fours", "aeights", "bfours",
+                                          "relu", "addends" };
+static enum lies a_lies(enum asks asks, enum lies lies)
+{
+    return asks == EIGHTS || asks == A_OF_EIGHTS ? ROWS_OF_EIGHTS : asks == FOURS ? ROWS_OF_FOURS : lies;
+}
+static enum lies b_lies(enum asks asks, enum lies lies)
+{
+    return asks == EIGHTS ? ROWS_OF_EIGHTS : asks == FOURS || asks == B_OF_FOURS ? ROWS_OF_FOURS : lies;
+}
 
 /* d: BSM_FORMAT_NONE: fp32 or bf16. */
 static void check_product(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s,
@@ -130,7 +145,8 @@ static void check_product(struct test *t, const struct contexts *c, struct pair 
 {
     float factors[MOST_COLUMNS], amax = -1, beta = -2;
     const int64_t rows[] = { s.m - 40, 0, 40 };
-    struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, asks == THREE_GROUPS ? 3 : 1, lies);
+    struct operand a = make(t, f.a, s.m, s.k, 1, a_lies(asks, lies)),
+                   b = make(t, f.b, s.n, s.k, asks == THREE_GROUPS ? 3 : 1, b_lies(asks, lies));
     if (d_format == BSM_FORMAT_NONE) d_format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16;
     struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT),
                    cc = make(t, BSM_FORMAT_BF16, s.m, s.n, 1, AS_TMA_TAKES_IT);

@@ -125,6 +125,7 @@ def tests_of_mma_sync(kind, tile):
     pairs, step = sm120.pairs_of(kind, tile), sm120.step_of(kind, tile)
     formats = "%s %s" % pairs[min(1, len(pairs) - 1)]    # with scales, which a grid in front converts where K is no multiple of a block
     asked = "CUDASIM_DEVICE=sm_120a CUDASIM_SMS=1 PRODUCTS='cuda_mma_sync_%s_%s %s %s' test_gpu_codes --only asked_products"
+    copied = asked % (kind, tile.name, "%s %s" % sm120.COPIED[kind], "%s 20 %d any fours" % (3 * tile.rows, step * (tile.stages + 1)))
     products = ["17 20 %d" % (step * (2 * tile.stages + 1) + 48), "5 %d %d" % (3 * tile.columns, step * (tile.stages + 1)), "20 70 64 fp32 columns"]
     if tile.schedule == "SPLIT_K":
         products = ["5 20 %d" % (2048 + step * tile.stages)] + products
@@ -132,7 +133,7 @@ def tests_of_mma_sync(kind, tile):
         products += ["40 70 64 mxfp8_e4m3", "300 70 64 fp32 groups", "20 70 64 fp32 relu"]
     else:
         products += ["16 200 64"]         # behind the grid that dequantizes
-    return [asked % (kind, tile.name, formats, product) for product in products]
+    return [asked % (kind, tile.name, formats, product) for product in products] + [copied]
 
 
 # A kernel of mxf8f6f4 has a loop for each pair, the same but for the types of an instruction.  One of them is executed, and that of
