@@ -26,7 +26,7 @@ template <class CONFIG> __device__ static inline void begin(const bsmi_blackwell
         if (p.a_copied.size == 0) prefetch_tensormap(&p.a);
         if (p.b_copied.size == 0) prefetch_tensormap(&p.b);
         for (uint32_t stage = 0; stage < CONFIG::ALL_STAGES; stage++) {
-            mbarrier_init(full_barrier<CONFIG>(shared, stage), copies_rows(p) ? 1 + 32 : 1);
+            mbarrier_init(full_barrier<CONFIG>(shared, stage), copies_rows<CONFIG>(p) ? 1 + 32 : 1);
             mbarrier_init(empty_barrier<CONFIG>(shared, stage), CONFIG::TILE_WARPS);
         }
         fence_mbarrier_init();
@@ -78,7 +78,7 @@ template <class CONFIG, class SUM> __device__ static inline void gemm(const bsmi
         consume<CONFIG, SUM>(p, memory, warp - CONFIG::PRODUCERS);
     } else {
         if (MOVES) setmaxnreg_dec<24>();
-        if (warp < CONFIG::SETS && copies_rows(p)) produce<CONFIG, true>(p, shared, warp);
+        if (warp < CONFIG::SETS && copies_rows<CONFIG>(p)) produce<CONFIG, CONFIG::COPIES>(p, shared, warp);
         else if (warp < CONFIG::SETS && elect_sync()) produce<CONFIG, false>(p, shared, warp);
     }
 }

@@ -7,9 +7,9 @@
 #include "cuda/ptx/swizzle.cuh"
 #include "gemm_config.cuh"
 
-__device__ static inline bool copies_rows(const bsmi_blackwell_parameters &p)
+template <class CONFIG> __device__ static inline bool copies_rows(const bsmi_blackwell_parameters &p)
 {
-    return (p.a_copied.size | p.b_copied.size) != 0;
+    return CONFIG::COPIES && (p.a_copied.size | p.b_copied.size) != 0;
 }
 
 /* The lane's number, read anew: what is made of it would else be kept through all steps, in registers that this warp

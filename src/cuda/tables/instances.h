@@ -75,6 +75,7 @@ struct bsmi_gemm_instance {
     int sets;                             /* of warps, each with tiles of its own: one stores while the other
                                              multiplies; 0 counts as 1 */
     int step_bytes;                       /* of a row, that a stage has; where codes are multiplied */
+    bool copies_rows;                     /* that TMA cannot describe, by cp.async */
     struct bsmi_gemm_cost cost;
 };
 

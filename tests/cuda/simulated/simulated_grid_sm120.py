@@ -153,7 +153,7 @@ def few_schedules():
                            ("mxf4", "PING_PONG"), ("bf16", "COOPERATIVE")):
         least = min((tile for tile in tiles_of(kind) if tile.schedule == schedule), key=lambda t: t.rows * t.columns)
         yield next(product for product in schedules() if "_%s_%s " % (kind, least.name) in product)
-    yield next(product for product in schedules() if "_mxf4nvf4_16x64x128 " in product and product.endswith(" any eights"))
+    yield next(p for p in schedules() if "_mxf4nvf4_16x64x128 " in p and p.endswith(" any eights"))
 
 
 def seconds_of(product):

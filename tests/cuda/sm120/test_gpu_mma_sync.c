@@ -225,7 +225,8 @@ static bsm_matrix placed(struct test *t, const struct contexts *c, const struct 
 {
     bsm_matrix m = twin->m;
     const int bits = bsm_element_get((int)bsm_format_get((int)m.format)->element)->bits;
-    const int64_t row = m.columns * bits / 8, pitch = (row + 15) / 16 * 16 + place.pitch, batch = m.batch > 1 ? m.batch : 1;
+    const int64_t row = m.columns * bits / 8, pitch = (row + 15) / 16 * 16 + place.pitch,
+                  batch = m.batch > 1 ? m.batch : 1;
     const size_t bytes = (size_t)(place.offset + m.rows * batch * pitch);
     unsigned char *rows = malloc(bytes);
     memset(rows, 0xff, bytes);
@@ -250,8 +251,7 @@ static void check_plan(struct test *t, const struct contexts *c, const bsm_matri
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
     bsm_plan_describe(plan, text, sizeof text);
-    const char *at_b = strstr(text, ", B (");
-    const char *at_a = strstr(text, ", A (");
+    const char *at_a = strstr(text, ", A ("), *at_b = strstr(text, ", B (");
     if (at_a == NULL || at_b == NULL || strstr(at_a, of_a) == NULL || strstr(at_a, of_a) > at_b
         || strstr(at_b, of_b) == NULL)
         FAIL(t, "A is not \"%s\" or B not \"%s\" in \"%s\"", of_a, of_b, text);
@@ -261,6 +261,8 @@ static void check_plan(struct test *t, const struct contexts *c, const bsm_matri
 /* Of every kernel the bits are those of the same operands where TMA can describe them, whichever is copied. */
 static void rows_of_any_pitch(struct test *t)
 {
+    /* Kernels whose producers have no registers for it. */
+    static const char *const without[] = { "256x128x64", "128x128x64_pingpong" };
     static const char by_tma[] = " as stored", by_8[] = " as stored (by cp.async, 8 bytes each)",
                       by_4[] = " as stored (by cp.async, 4 bytes each)", copied[] = " repacked";
     static const struct { struct place a, b; const char *of_a, *of_b; } places[] = {
@@ -286,7 +288,11 @@ static void rows_of_any_pitch(struct test *t)
             void *memory[2];
             moved.on_gpu_a.m = placed(t, &c, &bits.on_gpu_a, places[number].a, &memory[0]);
             moved.on_gpu_b.m = placed(t, &c, &bits.on_gpu_b, places[number].b, &memory[1]);
-            check_plan(t, &c, &moved.on_gpu_a.m, &moved.on_gpu_b.m, kernel, places[number].of_a, places[number].of_b);
+            const char *name = bsm_kernel_name(kernel);
+            const bool copies = strstr(name, without[0]) == NULL && strstr(name, without[1]) == NULL;
+            check_plan(t, &c, &moved.on_gpu_a.m, &moved.on_gpu_b.m, kernel,
+                       copies || places[number].of_a == by_tma ? places[number].of_a : copied,
+                       copies || places[number].of_b == by_tma ? places[number].of_b : copied);
             run_way(t, &c, &bits, way, kernel, bits.model);
             float (*d)[M][N] = malloc(sizeof(float[MATRICES][M][N]));
             run_way(t, &c, &moved, way, kernel, d);
