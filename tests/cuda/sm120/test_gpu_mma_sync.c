@@ -312,6 +312,31 @@ static void rows_of_any_pitch(struct test *t)
     contexts_close(&c);
 }
 
+/* A plan that copies 8 bytes at a time wants the same of later operands. */
+static void plans_keep_their_alignment(struct test *t)
+{
+    struct contexts c;
+    if (!opened(t, &c)) return;
+    struct bits bits = bits_make(t, &c, (struct pair){ BSM_NVFP4, BSM_NVFP4 }, 192, BSM_LAYOUT_128X4);
+    void *memory;
+    bsm_matrix a = placed(t, &c, &bits.on_gpu_a, (struct place){ 0, 8 }, &memory), b = bits.on_gpu_b.m;
+    float *d = to_device(t, &c, bits.model, sizeof bits.model);
+    const bsm_matrix out = { .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = d };
+    bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &out };
+    bsm_plan *plan = NULL;
+    b.batch = 1;
+    CHECK(t, bsm_context_force_kernel(c.gpu, kernel_with("cuda_mma_sync_mxf4nvf4_64x64x128", 0)) == BSM_OK);
+    CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_workspace_bytes(plan) == 0);
+    CHECK(t, bsm_plan_run(plan, &call, NULL, 0) == BSM_OK);
+    a.data = (unsigned char *)a.data + 4;
+    CHECK(t, bsm_plan_run(plan, &call, NULL, 0) == BSM_EALIGN);
+    CHECK(t, strstr(bsm_last_error(), "a->data=") != NULL && strstr(bsm_last_error(), "to 8 bytes") != NULL);
+    bsm_plan_destroy(plan);
+    (void)bsm_device_release(c.gpu, memory), (void)bsm_device_release(c.gpu, d);
+    bits_free(t, &c, &bits);
+    contexts_close(&c);
+}
+
 /* Chosen numbers --------------------------------------------------------------------------------------------------- */
 
 typedef void fill_function(struct test *t, struct operand *a, struct operand *b);
@@ -475,7 +500,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(every_kernel_has_the_models_bits), TEST(every_kernel_of_rows_has_the_same_bits),
-        TEST(parts_of_k_are_added_in_their_order), TEST(rows_of_any_pitch),
+        TEST(parts_of_k_are_added_in_their_order), TEST(rows_of_any_pitch), TEST(plans_keep_their_alignment),
         TEST(k_crosses_a_page_of_padded_scales),
         TEST(sums_do_not_pass_through_bf16), TEST(lanes_are_told_apart), TEST(what_lies_behind_never_matters),
         TEST(halves_have_scales_of_their_own), TEST(refusals_say_why)
