@@ -221,6 +221,9 @@ static void one_instance(struct test *t)
     gemm_case_run(t, &of);
     of.alpha_per = BSM_PER_BATCH, of.bias = NULL, of.a_batch = of.b_batch = 2;
     gemm_case_run(t, &of);
+    of.alpha_per = BSM_PER_COLUMN, of.beta = NULL, of.c = BSM_FORMAT_NONE, of.relu = true;   /* zeros of both signs */
+    numbers[1] = 0;
+    gemm_case_run(t, &of);
     of.m = 45, of.a_batch = of.b_batch = 0, of.groups = 3, of.group_rows = rows;
     gemm_case_run(t, &of);
 }
