@@ -190,7 +190,8 @@ static bool run_kernel(struct test *t, const struct gemm_case *of, struct proble
     if (of->instance->scaled)
         snprintf(name, sizeof name, "%s_%s_%s", element_name(of->a), element_name(of->b), of->instance->tile);
     else snprintf(name, sizeof name, "bf16_%s", of->instance->tile);
-    snprintf(file, sizeof file, "%s/gemm_%s.hsaco", CODE_OBJECTS, name);
+    const char *folder = getenv("GFX950_CODE_OBJECTS");    /* of mutants */
+    snprintf(file, sizeof file, "%s/gemm_%s.hsaco", folder != NULL ? folder : CODE_OBJECTS, name);
     char kernel_name[300];
     snprintf(kernel_name, sizeof kernel_name, "bsmi_gemm_gfx950_%s", name);
     send_side(t, of, &p->a);

@@ -4,6 +4,8 @@
  * of them. */
 #include "gemm_case.h"
 
+#include <stdlib.h>
+
 static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E2M3, BSM_MXFP6_E3M2, BSM_MXFP4 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -173,6 +175,59 @@ static void all_codes(struct test *t)
     }
 }
 
+/* GFX950_INSTANCE=A_B_TILE (bf16_TILE): all that one code object does, for test_mutants.py. */
+static bool named_instance(struct gemm_case *of)
+{
+    const char *name = getenv("GFX950_INSTANCE");
+    for (int i = 0; name != NULL && i < gemm_instance_count; i++)
+        for (int pair = 0; pair < FORMATS * FORMATS; pair++) {
+            const struct gemm_instance *instance = &gemm_instances[i];
+            char own[256] = "bf16";
+            if (instance->scaled)
+                snprintf(own, sizeof own, "%s_%s", bsm_element_get(bsm_format_get(formats[pair / FORMATS])->element)->name,
+                         bsm_element_get(bsm_format_get(formats[pair % FORMATS])->element)->name);
+            const size_t length = strlen(own);
+            if (strncmp(name, own, length) != 0 || name[length] != '_' || strcmp(name + length + 1, instance->tile) != 0)
+                continue;
+            *of = (struct gemm_case){ .instance = instance,
+                                      .a = instance->scaled ? formats[pair / FORMATS] : BSM_FORMAT_BF16,
+                                      .b = instance->scaled ? formats[pair % FORMATS] : BSM_FORMAT_BF16 };
+            return true;
+        }
+    return false;
+}
+
+static void one_instance(struct test *t)
+{
+    struct gemm_case of;
+    if (!named_instance(&of)) {
+        test_skip(t, "GFX950_INSTANCE names none");
+        return;
+    }
+    const float beta = 0.5f, alpha = 2;
+    static const int64_t rows[] = { 5, 0, 40 };
+    draw_numbers(t, BSM_BF16);
+    /* Whole steps and a rest; then all of the epilogue; then batches and groups. */
+    of.d = BSM_FORMAT_FP32, of.m = of.instance->rows - 3, of.n = of.instance->columns - 5, of.k = 1024;
+    gemm_case_run(t, &of);
+    of.direct = true, of.m = 21, of.n = 43, of.k = 1190, of.alpha = &alpha, of.beta = &beta, of.relu = true;
+    of.c = BSM_FORMAT_BF16, of.d = BSM_FORMAT_BF16, of.d_pitch = 48;
+    of.bias = narrow, of.bias_type = BSM_REAL_BF16, of.bias_per = BSM_PER_COLUMN;
+    gemm_case_run(t, &of);
+    of.c = BSM_FORMAT_FP16, of.d = BSM_FORMAT_FP16, of.d_pitch = 0, of.bias_per = BSM_PER_ROW, of.k = 96;
+    of.alpha = numbers, of.alpha_per = BSM_PER_COLUMN, of.bias = numbers, of.bias_type = BSM_REAL_FP32;
+    gemm_case_run(t, &of);
+    of.c = BSM_FORMAT_FP32, of.d = BSM_FORMAT_FP32, of.alpha_per = BSM_PER_ROW, of.relu = false;
+    gemm_case_run(t, &of);
+    of.alpha_per = BSM_PER_BATCH, of.bias = NULL, of.a_batch = of.b_batch = 2;
+    gemm_case_run(t, &of);
+    of.alpha_per = BSM_PER_COLUMN, of.beta = NULL, of.c = BSM_FORMAT_NONE, of.relu = true;   /* zeros of both signs */
+    numbers[1] = 0;
+    gemm_case_run(t, &of);
+    of.m = 45, of.a_batch = of.b_batch = 0, of.groups = 3, of.group_rows = rows;
+    gemm_case_run(t, &of);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -180,5 +235,6 @@ int main(int argc, char **argv)
         TEST(bf16_rows),         TEST(every_rest_of_k),    TEST(every_epilogue),     TEST(batches),
         TEST(groups),            TEST(order_of_tiles),     TEST(nans),               TEST(all_codes),
     };
-    return TEST_MAIN(argc, argv, cases);
+    static const struct test_case one[] = { TEST(one_instance) };
+    return getenv("GFX950_INSTANCE") != NULL ? TEST_MAIN(argc, argv, one) : TEST_MAIN(argc, argv, cases);
 }
