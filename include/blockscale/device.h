@@ -1,4 +1,5 @@
-/* GPUs: what contexts with BSM_BACKEND_CUDA or BSM_BACKEND_HIP take and do, and the device memory that their callers need.
+/* GPUs: what contexts with BSM_BACKEND_CUDA or BSM_BACKEND_HIP take and do, and the device memory that their callers
+ * need.
  *
  * With such a context every pointer inside a bsm_matrix, a bsm_real_matrix, a bsm_scales or a bsm_matmul is a device
  * pointer: codes, scales, tensor scales, alpha, beta, bias, amax, group_rows and group_columns.  The host never reads

@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* For 128 columns of K a compute unit's four SIMDs take 16 clocks for 16 x 16 of a tile each, twice that where an operand
- * has 8 bits, four times that by bf16; LDS gives 128 bytes a clock, of which a wave reads its rows and columns; and a
- * tile's bytes come from L2 at 64 bytes a clock.  A tile begins and ends in some 2000 clocks. */
+/* For 128 columns of K a compute unit's four SIMDs take 16 clocks for 16 x 16 of a tile each, twice that where an
+ * operand has 8 bits, four times that by bf16; a tile's bytes come from L2 at 64 bytes a clock.  A tile begins and ends
+ * in some 2000 clocks. */
 double bsmi_hip_cost(const struct bsmi_hip_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     enum { TILE_CLOCKS = 2000, L2_BYTES_A_CLOCK = 64 };

@@ -129,10 +129,11 @@ size_t bsmi_hip_describe_plan(const struct bsmi_product *p, const struct bsmi_hi
     }
     const int length = snprintf(
         text, bytes,
-        "hip, kernel %s, %s, A (%s) %s, B (%s) %s, D by an epilogue of its own, workspace %zu bytes, order: %s; chosen "
-        "because: %s%s",
-        bsmi_hip_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, form_text(c, &c->a, a, sizeof a),
-        bsm_format_get((int)p->b.format)->name, form_text(c, &c->b, b, sizeof b), c->workspace_bytes,
+        "hip, kernel %s, %s, A (%s) %s, B (%s) %s, D by an epilogue of its own, workspace %zu bytes, order: %s; "
+        "chosen because: %s%s",
+        bsmi_hip_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name,
+        form_text(c, &c->a, a, sizeof a), bsm_format_get((int)p->b.format)->name, form_text(c, &c->b, b, sizeof b),
+        c->workspace_bytes,
         c->gemm >= 0 ? "matrix cores along K in fp32" : "the portable one", reason, expected);
     return length < 0 ? 0 : (size_t)length;
 }

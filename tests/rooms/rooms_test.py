@@ -39,6 +39,10 @@ FOLDERS = {
              "write": ["io", "tensors"]},
     "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "x86/bf16": [".", "x86"],
             "x86/int8": [".", "x86", "x86/bf16"], "arm": ["."]},
+    "hip": {"params": [], "tables": ["params"], "driver": ["params", "tables"],
+            "gemm": ["params", "tables", "driver"], "quantize": ["params", "driver"],
+            "context": ["driver", "gemm", "quantize"],
+            "kernels": ["params"], "kernels/include": [], "gfx950": ["params"]},
     "cli": {
         ".": [], "args": ["."], "io": ["."], "plot": [".", "io"], "machine": ["."], "matrices": [".", "io"],
         "checkpoint": [".", "io", "matrices"],

@@ -59,8 +59,8 @@ struct bsmi_hip_driver {
 };
 
 /* Opens libamdhip64 (or what BLOCKSCALE_LIBHIP names) and starts it: once in a process, again after a failure.  The
- * table lives as long as the process.  Fails with BSM_EDEVICE and a sentence: no such library, a function that it lacks,
- * a runtime too old. */
+ * table lives as long as the process.  Fails with BSM_EDEVICE and a sentence: no such library, a function that it
+ * lacks, a runtime too old. */
 bsm_status bsmi_hip_driver_open(const struct bsmi_hip_driver **driver);
 
 /* BSM_OK for hipSuccess; else BSM_ENOMEM (out of device memory) or BSM_EDEVICE, with a sentence: "hipMalloc gave

@@ -28,7 +28,7 @@ static void fill_epilogue(struct bsmi_hip_run *run)
     bsmi_device_fill_epilogue(p, e);
 }
 
-/* In front of the sums ---------------------------------------------------------------------------------------------- */
+/* In front of the sums --------------------------------------------------------------------------------------------- */
 
 static bsm_status clear_padding(const struct bsmi_hip_run *run)
 {
@@ -65,7 +65,7 @@ static bsm_status make_tables(const struct bsmi_hip_run *run)
     return bsmi_hip_launch(&run->queue, BSMI_HIP_KERNEL_GROUP_TABLES, 1, &rows);
 }
 
-/* S ----------------------------------------------------------------------------------------------------------------- */
+/* S ---------------------------------------------------------------------------------------------------------------- */
 
 /* Without matrix instructions: all of S, or the fallback rows and columns. */
 static bsm_status run_sums(const struct bsmi_hip_run *run, bool only_fallback)
@@ -117,7 +117,7 @@ static bsm_status make_sums(const struct bsmi_hip_run *run)
     return run_sums(run, true);
 }
 
-/* D ----------------------------------------------------------------------------------------------------------------- */
+/* D ---------------------------------------------------------------------------------------------------------------- */
 
 static bsm_status finish(const struct bsmi_hip_run *run)
 {

@@ -47,8 +47,8 @@ static bool has_kernels_packing(const struct bsmi_matrix *m)
 /* Rows as the kernel reads them: pitches and the first address in multiples of 16 bytes, and whole words. */
 static bool lies_well(const struct bsmi_matrix *m)
 {
-    return m->columns * m->bits % 32 == 0 && (uintptr_t)m->data % CODE_ALIGNMENT == 0 && m->row_bytes % CODE_ALIGNMENT == 0
-           && m->batch_bytes % CODE_ALIGNMENT == 0 && m->row_bytes <= MOST_ROW_BYTES;
+    return m->columns * m->bits % 32 == 0 && (uintptr_t)m->data % CODE_ALIGNMENT == 0
+           && m->row_bytes % CODE_ALIGNMENT == 0 && m->batch_bytes % CODE_ALIGNMENT == 0 && m->row_bytes <= MOST_ROW_BYTES;
 }
 
 static bsm_layout lane_order(const struct bsmi_hip_instance *instance)
@@ -64,7 +64,8 @@ static bool has_lane_order(const struct bsmi_matrix *m, bsm_layout order)
            && (uintptr_t)m->scales % CODE_ALIGNMENT == 0 && m->scale_batch_bytes % CODE_ALIGNMENT == 0;
 }
 
-static void use_rows(const struct bsmi_matrix *m, enum bsmi_hip_form form, int64_t row_bytes, struct bsmi_hip_operand *o)
+static void use_rows(const struct bsmi_matrix *m, enum bsmi_hip_form form, int64_t row_bytes,
+                     struct bsmi_hip_operand *o)
 {
     o->form = form;
     o->row_bytes = row_bytes;
@@ -116,7 +117,8 @@ bool bsmi_hip_place_operand(const struct bsmi_matrix *m, struct bsmi_hip_operand
                scales = o->scales == BSMI_HIP_SCALES_CONVERTED || o->scales == BSMI_HIP_SCALES_ONES;
     return bsmi_hip_place(of_workspace ? m->batch : 0, o->batch_bytes, &o->rows_at, end)
            || bsmi_hip_place(scales ? m->batch : 0, o->scale_map.bytes, &o->scales_at, end)
-           || bsmi_hip_place(o->has_exponents ? m->batch : 0, m->rows * (int64_t)sizeof(int32_t), &o->exponents_at, end);
+           || bsmi_hip_place(o->has_exponents ? m->batch : 0, m->rows * (int64_t)sizeof(int32_t), &o->exponents_at,
+                             end);
 }
 
 /* Making ----------------------------------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* Any operand as rows of bf16, exactly: number * 2^-(exponent of the row); and codes as the GEMM kernels read them.
  *
  * A row's exponent is 0 if its numbers lie within [2^-40, 2^41), or may: the range is told from the scales of blocks
- * that are not all zeros and from the range of the element.  Else it is the middle of the row's range, if that spans at
- * most 2^80.  Two such rows have products within [2^-80, 2^82) whose last bits are 2^-94 or above: no product is flushed
- * or rounded by an fp32 sum's range, and 2^45 of them do not overflow it.  Rows that span more are fallback rows, for
- * the kernel without matrix instructions.
+ * that are not all zeros and from the range of the element.  Else it is the middle of the row's range, if that spans
+ * at most 2^80.  Two such rows have products within [2^-80, 2^82) whose last bits are 2^-94 or above: no product is
+ * flushed or rounded by an fp32 sum's range, and 2^45 of them do not overflow it.  Rows that span more are fallback
+ * rows, for the kernel without matrix instructions.
  *
  * A wave takes a row at a time; its lanes take blocks to find the range, then pairs of numbers. */
 #include "functions.h"

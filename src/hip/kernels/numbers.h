@@ -134,7 +134,10 @@ static inline int64_t scale_place(const struct bsmi_device_layout *l, int64_t r,
 }
 
 /* The number of the block that element k lies in: blocks have 16 or 32. */
-static inline int64_t block_of(const struct bsmi_device_matrix *m, int64_t k) { return m->block == 16 ? k >> 4 : k >> 5; }
+static inline int64_t block_of(const struct bsmi_device_matrix *m, int64_t k)
+{
+    return m->block == 16 ? k >> 4 : k >> 5;
+}
 
 static inline uint32_t load_scale(const struct bsmi_device_matrix *m, int64_t batch, int64_t row, int64_t column)
 {

@@ -48,7 +48,8 @@ static int kernel_of(int number)
 {
     int with = 0;
     while (kernel_with("column_groups", with) >= 0) with++;
-    return number <= with ? kernel_with(number < with ? "column_groups" : simt_kernel(), number < with ? number : 0) : -1;
+    if (number > with) return -1;
+    return kernel_with(number < with ? "column_groups" : simt_kernel(), number < with ? number : 0);
 }
 
 static bool runs(const struct contexts *c, int kernel, const struct operand *a, const struct operand *b)

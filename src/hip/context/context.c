@@ -1,5 +1,5 @@
 /* The device of a context: its stream, device memory for the caller, the cached workspace. */
-#include "device.h"
+#include "hip/driver/device.h"
 #include "hip/quantize/quantize.h"
 #include "self_test.h"
 
