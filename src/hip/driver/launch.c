@@ -6,7 +6,7 @@ static bsm_status launch(const struct bsmi_hip_queue *queue, hipFunction_t funct
                          int threads, const void *parameters)
 {
     uint32_t group_count = (uint32_t)groups;
-    /* The runtime reads through them alone; GEMM kernels take the first. */
+    /* The runtime reads through them alone; kernels of gfx950/ take the first. */
     void *arguments[] = { (void *)(uintptr_t)parameters, &group_count };
     return BSMI_HIP_CALL(queue->gpu->driver, hipModuleLaunchKernel,
                          (function, (unsigned)groups, 1, 1, (unsigned)threads, 1, 1, 0, queue->stream, arguments, NULL),
@@ -21,7 +21,8 @@ bsm_status bsmi_hip_launch(const struct bsmi_hip_queue *queue, enum bsmi_hip_ker
     if (queue->gpu->kernels[id] == NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
     return launch(queue, queue->gpu->kernels[id], kernel->function,
-                  BSMI_MIN(pieces, (int64_t)queue->gpu->cu_count * kernel->most), BSMI_HIP_THREADS, parameters);
+                  kernel->most == 0 ? pieces : BSMI_MIN(pieces, (int64_t)queue->gpu->cu_count * kernel->most),
+                  BSMI_HIP_THREADS, parameters);
 }
 
 bsm_status bsmi_hip_launch_gemm(const struct bsmi_hip_queue *queue, int gemm, int pair,

@@ -28,8 +28,11 @@ struct bsmi_hip_operand {
     enum bsmi_hip_scales scales;          /* of instances that read them */
     struct bsmi_scale_map scale_map;      /* in lane order, of one matrix in the workspace */
     size_t scales_at;
-    bool has_exponents;                   /* of rows, in the workspace: scales are e8m0, and there may be fallback
-                                             rows */
+    size_t nans_at;                       /* of instances that read scales: a bit for each row that has a NaN among
+                                             its own, nan_words a matrix; 0: the operand has none */
+    int64_t nan_words;
+    bool has_exponents;                   /* of rows of bf16, in the workspace: scales are e8m0, and there may be
+                                             fallback rows */
     size_t exponents_at;
 };
 

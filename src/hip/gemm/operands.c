@@ -82,7 +82,7 @@ static bsm_status describe_codes(const struct bsmi_hip_instance *instance, const
     o->scales = m->block == 0 ? BSMI_HIP_SCALES_ONES
                 : has_lane_order(m, order.kind) ? BSMI_HIP_SCALES_AS_THEY_ARE
                                                 : BSMI_HIP_SCALES_CONVERTED;
-    o->has_exponents = m->block != 0;
+    o->nan_words = m->block != 0 ? bsmi_ceil_div(m->rows, 32) : 0;
     return bsmi_scale_map_make(name, &order, m->rows, bsmi_ceil_div(m->columns, 32), &o->scale_map);
 }
 
@@ -117,6 +117,7 @@ bool bsmi_hip_place_operand(const struct bsmi_matrix *m, struct bsmi_hip_operand
                scales = o->scales == BSMI_HIP_SCALES_CONVERTED || o->scales == BSMI_HIP_SCALES_ONES;
     return bsmi_hip_place(of_workspace ? m->batch : 0, o->batch_bytes, &o->rows_at, end)
            || bsmi_hip_place(scales ? m->batch : 0, o->scale_map.bytes, &o->scales_at, end)
+           || bsmi_hip_place(m->batch, o->nan_words * (int64_t)sizeof(uint32_t), &o->nans_at, end)
            || bsmi_hip_place(o->has_exponents ? m->batch : 0, m->rows * (int64_t)sizeof(int32_t), &o->exponents_at,
                              end);
 }
@@ -130,7 +131,17 @@ static bsm_status make_scales(const struct bsmi_hip_run *run, const struct bsmi_
 {
     enum { ONE = 127 };
     const int64_t bytes = o->scale_map.bytes * m->batch;
-    const struct bsmi_hip_scan_parameters scan = { bsmi_device_matrix_of(m), at(run, o->exponents_at) };
+    const bool own = o->scales == BSMI_HIP_SCALES_AS_THEY_ARE;
+    const struct bsmi_hip_nan_scales_parameters nans = {
+        .scales = own ? m->scales : at(run, o->scales_at),
+        .scale_row_bytes = o->scale_map.padded_columns * 32,
+        .scale_batch_bytes = own ? m->scale_batch_bytes : o->scale_map.bytes,
+        .columns = o->scale_map.columns,
+        .groups = (int32_t)o->nan_words,
+        .matrices = (int32_t)m->batch,
+        .dim = bsmi_hip_instances[run->multiply->gemm].dim,
+        .nans = at(run, o->nans_at),
+    };
     const struct bsmi_convert_scales_parameters convert = {
         .from = m->scales,
         .to = at(run, o->scales_at),
@@ -144,11 +155,10 @@ static bsm_status make_scales(const struct bsmi_hip_run *run, const struct bsmi_
     if (o->scales == BSMI_HIP_SCALES_ONES)
         return bsmi_hip_fill_bytes(&run->queue, at(run, o->scales_at), ONE, bytes, "scales of 1");
     const bsm_status status =
-        o->scales == BSMI_HIP_SCALES_AS_THEY_ARE
-            ? BSM_OK
+        own ? BSM_OK
             : bsmi_hip_launch(&run->queue, BSMI_HIP_KERNEL_CONVERT, bsmi_ceil_div(bytes, BSMI_HIP_THREADS), &convert);
     if (status != BSM_OK) return status;
-    return bsmi_hip_launch(&run->queue, BSMI_HIP_KERNEL_SCAN_SCALES, bsmi_ceil_div(m->rows * m->batch, 4), &scan);
+    return bsmi_hip_launch(&run->queue, BSMI_HIP_KERNEL_NAN_SCALES, bsmi_ceil_div(o->nan_words * m->batch, 4), &nans);
 }
 
 static bsm_status make_codes(const struct bsmi_hip_run *run, const struct bsmi_matrix *m,
@@ -221,5 +231,9 @@ static bsm_status fill_operand(const struct bsmi_hip_run *run, const char *name,
 bsm_status bsmi_hip_fill_operands(const struct bsmi_hip_run *run, struct bsmi_hip_gemm_parameters *p)
 {
     const bsm_status status = fill_operand(run, "a", &run->product->a, &run->multiply->a, &p->a);
-    return status == BSM_OK ? fill_operand(run, "b", &run->product->b, &run->multiply->b, &p->b) : status;
+    const struct bsmi_hip_operand *a = &run->multiply->a, *b = &run->multiply->b;
+    struct bsmi_hip_gemm_finish *f = &p->finish;
+    if (a->nan_words > 0) f->a_nans = at(run, a->nans_at), f->a_nan_words = run->product->a.batch == 1 ? 0 : a->nan_words;
+    if (b->nan_words > 0) f->b_nans = at(run, b->nans_at), f->b_nan_words = run->product->b.batch == 1 ? 0 : b->nan_words;
+    return status == BSM_OK ? fill_operand(run, "b", &run->product->b, b, &p->b) : status;
 }

@@ -119,6 +119,19 @@ INLINE void put_piece(gemm_sums sums, int32_t part, LDS unsigned char *piece)
     }
 }
 
+/* Which of the eight numbers are NaN because of a scale. */
+INLINE uint32_t nans_of(const struct bsmi_hip_gemm_parameters *p, int32_t matrix, int32_t row, int32_t column)
+{
+    const struct bsmi_hip_gemm_finish *f = &p->finish;
+    const int64_t a_matrix = p->group_starts != 0 ? 0 : matrix;
+    uint32_t nans = 0;
+    if (f->a_nans != 0)
+        nans = -(((GLOBAL const uint32_t *)f->a_nans)[a_matrix * f->a_nan_words + row / 32] >> row % 32 & 1);
+    if (f->b_nans != 0)
+        nans |= ((GLOBAL const uint32_t *)f->b_nans)[matrix * f->b_nan_words + column / 32] >> column % 32;
+    return nans;
+}
+
 /* Eight columns of a row. */
 INLINE void store_octet(const struct bsmi_hip_gemm_parameters *p, const struct gemm_finish *finish,
                         const struct gemm_tile *tile, int32_t row, int32_t column, LDS const unsigned char *from)
@@ -128,6 +141,11 @@ INLINE void store_octet(const struct bsmi_hip_gemm_parameters *p, const struct g
     float t[8] = { low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3] };
     const int32_t left = (int32_t)p->n - column, bytes = f->d_element == BSM_FP32 ? 4 : 2;
     if (row < tile->first_row || row >= tile->end_row || left <= 0) return;
+    if (SCALED) {
+        const uint32_t nans = nans_of(p, tile->matrix, row, column);
+        UNROLL for (int32_t i = 0; i < 8; i++)
+            if ((nans >> i & 1) != 0) t[i] = __builtin_bit_cast(float, 0x7fc00000);
+    }
     if (f->direct) {
         UNROLL for (int32_t i = 0; i < 8; i++) {
             if (i >= left) continue;

@@ -1,5 +1,4 @@
-/* Scales from one layout into another, and the padding of a layout, a byte a thread; rows that have a NaN among their
- * scales. */
+/* Scales from one layout into another, and the padding of a layout, a byte a thread. */
 #include "functions.h"
 #include "hip/params/kernels.h"
 #include "numbers.h"
@@ -36,21 +35,5 @@ KERNEL(BSMI_HIP_THREADS) bsmi_clear_padding(struct bsmi_clear_padding_parameters
             row += l->rows;
         }
         p.scales[matrix * p.batch_bytes + scale_place(l, row, column)] = 0;
-    }
-}
-
-/* A wave a row. */
-KERNEL(BSMI_HIP_THREADS) bsmi_scan_scales(struct bsmi_hip_scan_parameters p, uint32_t groups)
-{
-    const struct bsmi_device_matrix *m = &p.source;
-    const int64_t columns = divided_up(m->columns, m->block);
-    for (int64_t line = (int64_t)group_number() * (BSMI_HIP_THREADS / WAVE) + thread_number() / WAVE;
-         line < m->batch * m->rows; line += groups * (BSMI_HIP_THREADS / WAVE)) {
-        const int64_t batch = quotient(line, m->rows), row = line - batch * m->rows;
-        bool found = false;
-        for (int64_t s = thread_number() % WAVE; s < columns; s += WAVE)
-            found |= bsmi_scale_is_nan((bsm_scale)m->scale, (uint8_t)load_scale(m, batch, row, s));
-        const uint64_t any = __builtin_amdgcn_ballot_w64(found);
-        if (thread_number() % WAVE == 0) p.exponents[line] = any != 0 ? BSMI_ROW_FALLBACK : 0;
     }
 }

@@ -47,6 +47,10 @@ struct bsmi_hip_gemm_finish {
     const int32_t *a_exponents, *b_exponents;   /* bf16 instances: S is the sum times 2^(a + b), by row of A and of B;
                                              NULL: 0.  direct 0: not applied */
     int64_t a_exponent_step, b_exponent_step;   /* between matrices */
+    /* Scaled instances: a bit for each row of A and of B, as bsmi_nan_scales_gfx950 writes them: 1 makes the row
+     * (column) of D NaN, direct or not, whatever the hardware makes of scale byte 255.  NULL: none. */
+    const uint32_t *a_nans, *b_nans;
+    int64_t a_nan_words, b_nan_words;     /* between matrices */
 };
 
 /* The grid has one dimension, a workgroup a tile, and may be larger than there are tiles.  Workgroup i runs on XCD
@@ -66,6 +70,18 @@ struct bsmi_hip_gemm_parameters {
      *     ceil((group_starts[g + 1] - group_starts[g] / 32 * 32) / rows) * column_tiles of each group that has rows. */
     const int64_t *group_starts, *group_tiles;  /* NULL: not grouped */
     struct bsmi_hip_gemm_finish finish;
+};
+
+/* Kernel bsmi_nan_scales_gfx950: which rows have a NaN among their scales, which lie in lane order.  A wave for each 32
+ * rows of a matrix: ceil(groups * matrices / 4) workgroups of BSMI_NAN_SCALES_THREADS threads. */
+enum { BSMI_NAN_SCALES_THREADS = 256 };
+struct bsmi_hip_nan_scales_parameters {
+    const unsigned char *scales;
+    int64_t scale_row_bytes, scale_batch_bytes;
+    int64_t columns;                      /* scales of a row */
+    int32_t groups, matrices;             /* groups of 32 rows in a matrix */
+    int32_t dim;                          /* 16 or 32: of the instance that reads them */
+    uint32_t *nans;                       /* [matrices][groups]: a bit a row; bits of rows behind the last are any */
 };
 
 /* The instances: each for every pair of elements of A and B, unless said otherwise.  The kernel is

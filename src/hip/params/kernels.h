@@ -52,9 +52,6 @@ struct bsmi_hip_quantize_parameters {
     int32_t smallest_scale, block_rows;   /* block_rows: rows that share a scale, 1 or the block's length */
 };
 
-/* Kernel bsmi_scan_scales: BSMI_ROW_FALLBACK for each row of each matrix that has a scale which is NaN, else 0. */
-struct bsmi_hip_scan_parameters { struct bsmi_device_matrix source; int32_t *exponents; };
-
 /* Kernel bsmi_decode: rows of bf16 and their exponents (kernels/decode.c says which), of e8m0 formats with rows that
  * bf16 does not hold as BSMI_ROW_FALLBACK and zeros.  An fp16 number is the sum of two terms.  A row has `stretches`
  * stretches side by side, padded_columns each, zeros behind source.columns: stretch s has term s / repeat % terms of

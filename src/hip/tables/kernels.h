@@ -1,5 +1,6 @@
 /* The table of kernels that are no GEMMs: which code object holds each, and how many workgroups a compute unit gets at
- * most.  All have BSMI_HIP_THREADS threads, and any grid: their workgroups stride over the work. */
+ * most: their workgroups stride over the work, in any grid.  0: a workgroup for each piece.  All have BSMI_HIP_THREADS
+ * threads. */
 #ifndef BSMI_HIP_KERNELS_H
 #define BSMI_HIP_KERNELS_H
 
@@ -15,7 +16,7 @@
     X(DEQUANTIZE,    "bsmi_dequantize",     "quantize", 16) \
     X(CONVERT,       "bsmi_convert_scales", "scales",   16) \
     X(CLEAR_PADDING, "bsmi_clear_padding",  "scales",   8) \
-    X(SCAN_SCALES,   "bsmi_scan_scales",    "scales",   8) \
+    X(NAN_SCALES,    "bsmi_nan_scales_gfx950", "nan_scales", 0) \
     X(DECODE,        "bsmi_decode",         "decode",   8) \
     X(REPACK,        "bsmi_repack",         "decode",   16)
 

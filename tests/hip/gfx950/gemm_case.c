@@ -184,6 +184,28 @@ static struct bsmi_hip_gemm_parameters parameters_of(struct test *t, const struc
     return kernel;
 }
 
+/* Bits of rows with NaN scales, found on the device.  The product is then run with 2^-1 in their place: D cannot be NaN
+ * but by the bits. */
+static uint32_t *flag_nans(struct test *t, const struct gemm_case *of, struct side *s, int64_t *words)
+{
+    const int32_t groups = (int32_t)((s->matrix.rows + 31) / 32), matrices = (int32_t)s->matrix.batch;
+    uint32_t *nans = hip_memory(t, NULL, (size_t)(groups * matrices) * 4);
+    struct bsmi_hip_nan_scales_parameters p = {
+        .scales = s->scales_on_device, .scale_row_bytes = (bsm_matrix_scale_columns(&s->matrix) + 7) / 8 * 256,
+        .scale_batch_bytes = s->scale_bytes / s->matrix.batch, .columns = bsm_matrix_scale_columns(&s->matrix),
+        .groups = groups, .matrices = matrices, .dim = of->instance->dim, .nans = nans,
+    };
+    *words = matrices > 1 ? groups : 0;
+    if (!hip_run(t, CODE_OBJECTS "/nan_scales.hsaco", "bsmi_nan_scales_gfx950", (uint32_t)(groups * matrices + 3) / 4,
+                 BSMI_NAN_SCALES_THREADS, &p))
+        return NULL;
+    unsigned char *tame = malloc((size_t)s->scale_bytes);
+    for (int64_t i = 0; i < s->scale_bytes; i++) tame[i] = s->scales[i] == 255 ? 126 : s->scales[i];
+    s->scales_on_device = hip_memory(t, tame, (size_t)s->scale_bytes);
+    free(tame);
+    return nans;
+}
+
 static bool run_kernel(struct test *t, const struct gemm_case *of, struct problem *p)
 {
     char file[512], name[256];
@@ -197,7 +219,15 @@ static bool run_kernel(struct test *t, const struct gemm_case *of, struct proble
     send_side(t, of, &p->a);
     send_side(t, of, &p->b);
     p->d_on_device = hip_memory(t, p->got, (size_t)p->d_bytes);
+    uint32_t *a_nans = NULL, *b_nans = NULL;
+    int64_t a_words = 0, b_words = 0;
+    if (of->flagged_nans) {
+        a_nans = flag_nans(t, of, &p->a, &a_words);
+        b_nans = flag_nans(t, of, &p->b, &b_words);
+    }
     struct bsmi_hip_gemm_parameters kernel = parameters_of(t, of, p);
+    kernel.finish.a_nans = a_nans, kernel.finish.b_nans = b_nans;
+    kernel.finish.a_nan_words = a_words, kernel.finish.b_nan_words = b_words;
     const int64_t more = rnd_below(t, 2);                  /* a grid may be larger than there are tiles */
     return hip_run(t, file, kernel_name, (uint32_t)(kernel.tiles + more), (uint32_t)of->instance->threads, &kernel)
            && hip_read(t, p->got, p->d_on_device, (size_t)p->d_bytes);

@@ -26,6 +26,7 @@ struct gemm_case {
     int band_rows;                        /* 0: 4 */
     bool wide;                            /* all finite codes and many scales: sums are rounded, and held to a bound */
     int nan_scale;                        /* 1: a row of A has a NaN scale, 2: a row of B, 3: A has a NaN code */
+    bool flagged_nans;                    /* rows with NaN scales are found by bsmi_nan_scales_gfx950 */
     /* The epilogue; direct 0: S. */
     bool direct;
     const float *alpha;

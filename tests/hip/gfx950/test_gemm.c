@@ -164,6 +164,19 @@ static void nans(struct test *t)
     }
 }
 
+/* NaN scales by bits of rows: with them the product has no NaN scale at all. */
+static void nan_scales_by_bits(struct test *t)
+{
+    for (int i = 0; i < 12; i++) {
+        const struct gemm_case of = { .instance = instance_of(i % 6 == 5 ? "256x256_32" : "32x128", true),
+                                      .a = formats[i % FORMATS], .b = formats[(i + 3) % FORMATS], .m = rnd_between(t, 1, 90),
+                                      .n = rnd_between(t, 1, 200), .k = DRAWN(t, 32, 64, 100, 300, 520), .nan_scale = 1 + i % 2,
+                                      .a_batch = i % 3 == 2 ? 2 : 1, .b_batch = i % 3 == 2 ? 2 : 1, .flagged_nans = true,
+                                      .d = BSM_FORMAT_FP32, .direct = i % 4 != 0 };
+        gemm_case_run(t, &of);
+    }
+}
+
 /* All codes and scales from 2^-20 to 2^20: sums are rounded, in one of the models, and held to their bound. */
 static void all_codes(struct test *t)
 {
@@ -234,6 +247,7 @@ int main(int argc, char **argv)
         TEST(every_pair_32x128), TEST(every_pair_128x128), TEST(some_pairs_256x256), TEST(some_pairs_256x256_32),
         TEST(bf16_rows),         TEST(every_rest_of_k),    TEST(every_epilogue),     TEST(batches),
         TEST(groups),            TEST(order_of_tiles),     TEST(nans),               TEST(all_codes),
+        TEST(nan_scales_by_bits),
     };
     static const struct test_case one[] = { TEST(one_instance) };
     return getenv("GFX950_INSTANCE") != NULL ? TEST_MAIN(argc, argv, one) : TEST_MAIN(argc, argv, cases);
