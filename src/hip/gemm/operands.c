@@ -48,7 +48,8 @@ static bool has_kernels_packing(const struct bsmi_matrix *m)
 static bool lies_well(const struct bsmi_matrix *m)
 {
     return m->columns * m->bits % 32 == 0 && (uintptr_t)m->data % CODE_ALIGNMENT == 0
-           && m->row_bytes % CODE_ALIGNMENT == 0 && m->batch_bytes % CODE_ALIGNMENT == 0 && m->row_bytes <= MOST_ROW_BYTES;
+           && m->row_bytes % CODE_ALIGNMENT == 0 && m->batch_bytes % CODE_ALIGNMENT == 0
+           && m->row_bytes <= MOST_ROW_BYTES;
 }
 
 static bsm_layout lane_order(const struct bsmi_hip_instance *instance)
@@ -233,7 +234,9 @@ bsm_status bsmi_hip_fill_operands(const struct bsmi_hip_run *run, struct bsmi_hi
     const bsm_status status = fill_operand(run, "a", &run->product->a, &run->multiply->a, &p->a);
     const struct bsmi_hip_operand *a = &run->multiply->a, *b = &run->multiply->b;
     struct bsmi_hip_gemm_finish *f = &p->finish;
-    if (a->nan_words > 0) f->a_nans = at(run, a->nans_at), f->a_nan_words = run->product->a.batch == 1 ? 0 : a->nan_words;
-    if (b->nan_words > 0) f->b_nans = at(run, b->nans_at), f->b_nan_words = run->product->b.batch == 1 ? 0 : b->nan_words;
+    if (a->nan_words > 0) f->a_nans = at(run, a->nans_at);
+    if (b->nan_words > 0) f->b_nans = at(run, b->nans_at);
+    f->a_nan_words = run->product->a.batch == 1 ? 0 : a->nan_words;
+    f->b_nan_words = run->product->b.batch == 1 ? 0 : b->nan_words;
     return status == BSM_OK ? fill_operand(run, "b", &run->product->b, b, &p->b) : status;
 }
