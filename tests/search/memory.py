@@ -142,7 +142,8 @@ class HipDevice(Device):
                 self.call("hipFree", ctypes.c_void_p(self._scratch))
             self._scratch_size = max(2 * size, 1 << 20)
             self._scratch = self._allocate(self._scratch_size)
-            self._copy(self._scratch, np.full(self._scratch_size, 0xff, np.uint8).ctypes.data, self._scratch_size, 1)
+            filled = np.full(self._scratch_size, 0xff, np.uint8)
+            self._copy(self._scratch, filled.ctypes.data, self._scratch_size, 1)
         return self._scratch
 
     def stream(self):

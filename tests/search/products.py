@@ -225,7 +225,7 @@ def expected_sums(numbers, problem, described, note):
     if fast:
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
     any_order = bounds == "gpu" and problem.get("order") == "any"
-    scales_take = kernel.startswith(("cuda_tcgen05_mxf4", "cuda_mma_sync_mxf4", "hip_mfma_scale"))
+    scales_take = kernel.startswith(("cuda_tcgen05_mxf4", "cuda_mma_sync_mxf4"))
     if numbers.along_k:
         stretches = [numbers.stretch_of(matrix) for matrix in range(numbers.batch)]
         found = expected.stacked([expected.sums(numbers.a.stretch(*ends), numbers.b.stretch(*ends), None, bounds,
