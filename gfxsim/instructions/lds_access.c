@@ -85,7 +85,8 @@ void lds_take(const struct lds *l, struct event *e, uint32_t lane, uint32_t at, 
 
 static struct event *begin_read(struct wave *w, const struct insn *in, uint32_t address[LANES])
 {
-    if (!lds_addresses(w, in, &in->operand[1], address) || !vgpr_loadable(w, in, &in->operand[0], COUNTER_DS)) return NULL;
+    if (!lds_addresses(w, in, &in->operand[1], address) || !vgpr_loadable(w, in, &in->operand[0], COUNTER_DS))
+        return NULL;
     struct event *e = event_new(w, in, COUNTER_DS, EVENT_DS_READ);
     if (e == NULL) return NULL;
     e->serial = lds_event(w, in, false);

@@ -112,6 +112,18 @@ static void change_sign(struct lanes *x, struct workspace *space, int i, const s
     x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
 }
 
+static uint32_t flushed(uint32_t bits) { return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits; }
+
+static void flush_source(struct lanes *x, struct workspace *space, int i, uint32_t dwords)
+{
+    for (uint32_t k = 0; k < dwords; k++) {
+        for (uint32_t l = 0; l < LANES; l++) space->source[i][k][l] = flushed(x->s[i][k * LANES + l]);
+        memcpy(space->source_defined[i][k], x->s_defined[i][k], sizeof space->source_defined[i][k]);
+    }
+    x->s[i] = space->source[i][0];
+    x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
+}
+
 static bool fetch(struct wave *w, const struct insn *in, const struct operand *o, struct lanes *x,
                   struct workspace *space, int i)
 {
@@ -129,6 +141,9 @@ static bool fetch(struct wave *w, const struct insn *in, const struct operand *o
     if (in->sdwa && i < 2) select_part(x, space, i);
     if ((in->row->flags & (ROW_FLOAT | ROW_PACKED)) == ROW_FLOAT && (in->neg | in->abs) != 0 && o->dwords <= 2)
         change_sign(x, space, i, o);
+    if (o->type == 'f' && o->dwords <= 2 && w->group->grid->flushes && (in->row->flags & ROW_MIXED) == 0
+        && (in->row->flags & (ROW_FLOAT | ROW_PACKED)) != 0)
+        flush_source(x, space, i, o->dwords);
     return true;
 }
 
@@ -138,8 +153,10 @@ static void output_modifiers(struct lanes *x, uint32_t dwords)
 {
     static const float factors[4] = { 1.0f, 2.0f, 4.0f, 0.5f };
     const struct insn *in = x->in;
-    if (dwords > 2 || (in->omod == 0 && !in->clamp)) return;
     const char type = in->operand[0].type;
+    if (x->w->group->grid->flushes && dwords == 1 && type != 'h')
+        for (uint32_t l = 0; l < LANES; l++) x->d[l] = flushed(x->d[l]);
+    if (dwords > 2 || (in->omod == 0 && !in->clamp)) return;
     for (uint32_t l = 0; l < LANES; l++) {
         double d = as_float(x->d[l]);
         if (type == 'h') d = half_to_float((uint16_t)x->d[l]);
@@ -288,7 +305,8 @@ static bool indexed(struct wave *w, const struct insn *in, struct insn *moved)
     if (!scalar_read(w, in, &m0, &s)) return false;
     const uint64_t value = s.value;
     if ((s.undefined & 0xff) != 0 && wave_options(w)->check_uninitialised) {
-        wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED, "uses M0 as the index of registers, and nothing has written it");
+        wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED, "uses M0 as the index of registers, and nothing has written "
+                   "it");
         return false;
     }
     *moved = *in;
@@ -296,7 +314,8 @@ static bool indexed(struct wave *w, const struct insn *in, struct insn *moved)
         struct operand *o = &moved->operand[i];
         const bool result = o->role == 'd' || o->role == 'x';
         const int bit = result ? 15 : o->role == 's' && source < 3 ? 12 + source++ : 31;
-        if (o->kind == OPERAND_VGPR && (value >> bit & 1) != 0) o->index = (uint16_t)(o->index + (value & 0xff));
+        const bool vector = o->kind == OPERAND_VGPR || o->kind == OPERAND_AGPR;
+        if (vector && (value >> bit & 1) != 0) o->index = (uint16_t)(o->index + (value & 0xff));
     }
     return true;
 }

@@ -63,7 +63,10 @@ static uint32_t sum_of(const struct lanes *x, uint32_t a, uint32_t b)
 {
     return x->in->clamp && a + b < a ? UINT32_MAX : a + b;
 }
-static uint32_t difference_of(const struct lanes *x, uint32_t a, uint32_t b) { return x->in->clamp && a < b ? 0 : a - b; }
+static uint32_t difference_of(const struct lanes *x, uint32_t a, uint32_t b)
+{
+    return x->in->clamp && a < b ? 0 : a - b;
+}
 LANES_OF(v_add_u32, sum_of(x, A, B))
 LANES_OF(v_sub_u32, difference_of(x, A, B))
 LANES_OF(v_subrev_u32, difference_of(x, B, A))

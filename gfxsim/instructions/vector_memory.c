@@ -38,7 +38,9 @@ static bool global_target(struct wave *w, const struct insn *in, uint32_t bytes,
     return true;
 }
 
-/* A raw buffer: base, no stride, a number of bytes; each dword is held against that, the scalar offset included. */
+/* Buffers without swizzle.  Raw: base and a number of bytes; each dword is held against that, the scalar offset included;
+ * a stride that nothing multiplies changes nothing.  With an index: that many strides further, and the number is one of
+ * records (CDNA4 ISA, "Buffer Addressing"). */
 static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes, struct target *t)
 {
     const struct operand *a = operand_of(in, 'a'), *b = operand_of(in, 'b'), *s = operand_of(in, 'o');
@@ -51,22 +53,26 @@ static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes,
         || !scalar_defined(w, in, s, "an offset", &soffset))
         return false;
     if (s->kind == OPERAND_SGPR && !hazard_sgpr_as_address(w, in, s->index, 1)) return false;
-    if (in->idxen || (word[0] >> 48 & 0x3fff) != 0 || (word[0] >> 63) != 0) {
-        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                   "names a buffer with a stride, an index or a swizzle; gfxsim has raw "
-                   "buffers alone");
+    if ((word[0] >> 63) != 0 || (word[1] >> 55 & 1) != 0) {
+        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "names a buffer with a swizzle, or one that adds the lane's number; "
+                   "gfxsim has neither");
         return false;
     }
-    if (in->offen && (!vgpr_readable(w, in, a, READER_MEMORY) || !vgpr_defined(w, in, a, exec, 4, "an offset")))
+    if ((in->offen || in->idxen)
+        && (!vgpr_readable(w, in, a, READER_MEMORY) || !vgpr_defined(w, in, a, exec, 4u * a->dwords, "an offset")))
         return false;
-    const uint64_t base = word[0] & UINT64_C(0xffffffffffff), records = (uint32_t)word[1];
+    const uint64_t base = word[0] & UINT64_C(0xffffffffffff), stride = word[0] >> 48 & 0x3fff,
+                   records = (uint32_t)word[1];
+    const uint32_t row = in->offen || in->idxen ? operand_row(a) : 0;
     FOR_LANES(l, exec) {
-        const uint64_t own = in->offen ? w->vgpr[operand_row(a)][l] : 0,
+        const uint64_t index = in->idxen ? w->vgpr[row][l] : 0,
+                       own = in->offen ? w->vgpr[in->idxen ? row + 1 : row][l] : 0,
                        offset = own + (uint64_t)(uint32_t)in->offset + (uint32_t)soffset;
-        t->address[l] = base + offset;
+        t->address[l] = base + index * stride + offset;
         t->dwords[l] = 0;
         for (uint32_t i = 0; i < bytes; i += 4)
-            if (offset + i + (bytes < 4 ? bytes : 4) <= records) t->dwords[l] = (uint8_t)(i / 4 + 1);
+            if (in->idxen ? index < records : offset + i + (bytes < 4 ? bytes : 4) <= records)
+                t->dwords[l] = (uint8_t)(i / 4 + 1);
             else break;
     }
     return true;

@@ -205,10 +205,12 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
                    grid->private_bytes, MOST_PRIVATE);
         grid->private_bytes = 0;
     }
-    /* MODE: rounding to nearest even, denormals kept (LLVM, COMPUTE_PGM_RSRC1) */
-    if ((l->kernel->rsrc1 >> 12 & 0xff) != 0xf0)
-        grid_fault(grid, REPORT_ILLEGAL, "its descriptor asks for FLOAT_MODE 0x%x; gfxsim has 0xf0 alone: rounding to "
-                   "nearest, and denormals", l->kernel->rsrc1 >> 12 & 0xff);
+    /* MODE: rounding to nearest even, denormals kept, or those of fp32 flushed (LLVM, COMPUTE_PGM_RSRC1) */
+    const uint32_t mode = l->kernel->rsrc1 >> 12 & 0xff;
+    grid->flushes = mode == 0xc0;
+    if (mode != 0xf0 && mode != 0xc0)
+        grid_fault(grid, REPORT_ILLEGAL, "its descriptor asks for FLOAT_MODE 0x%x; gfxsim has 0xf0 and 0xc0: rounding "
+                   "to nearest, denormals of fp32 kept or flushed, others kept", mode);
     const uint64_t least = (uint64_t)START_STEPS * ((grid->threads + LANES - 1) / LANES),
                    limit = options->grid_step_limit;
     if (limit != 0 && grid->workgroups > limit / least)
@@ -216,7 +218,8 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
                    "(GFXSIM_GRID_STEPS) even if they do nothing", (unsigned long long)grid->workgroups,
                    (unsigned long long)limit);
     grid->arguments = memory_allocate(&m->memory, l->argument_bytes == 0 ? 1 : l->argument_bytes, ALLOCATION_ARGUMENTS);
-    if (grid->arguments == 0 || !describe(grid)) grid_fault(grid, REPORT_RESOURCES, "there is no memory for its arguments");
+    if (grid->arguments == 0 || !describe(grid))
+        grid_fault(grid, REPORT_RESOURCES, "there is no memory for its arguments");
     else {
         memcpy((void *)(uintptr_t)grid->arguments, l->arguments, l->argument_bytes);
         run_threads(grid);

@@ -173,6 +173,7 @@ struct grid {
     uint64_t arguments, packet;           /* addresses: of the arguments, of the dispatch's description */
     uint64_t workgroups;
     uint32_t lds_bytes, private_bytes, threads;
+    bool flushes;                         /* fp32 denormals become zero, in and out */
     _Atomic uint64_t next;
     _Atomic bool stop, reported;
     _Atomic uint64_t steps, bank_conflicts, lds_accesses;

@@ -71,7 +71,8 @@ HOST(halves)
         const double x = half(pa[i]), y = half(pb[i]);
         const float mixed = (float)x * 3.5f;
         o[0] = double_to_half(x + y), o[1] = double_to_half(x * y), o[2] = double_to_half(x / y);
-        o[3] = x < y ? pa[i] : pb[i] ^ 0x8000, o[4] = float_to_half(mixed + (float)y), o[5] = double_to_half((double)(int)x);
+        o[3] = x < y ? pa[i] : pb[i] ^ 0x8000, o[4] = float_to_half(mixed + (float)y);
+        o[5] = double_to_half((double)(int)x);
     }
 }
 HOST(shorts)
@@ -375,7 +376,8 @@ static const struct task tasks[] = {
 static void draw(struct test *t, enum kind kind, void *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) ((uint8_t *)data)[i] = (uint8_t)rnd(t);
-    for (size_t i = 0; kind == HALF && i < bytes / 2; i++) ((uint16_t *)data)[i] = float_to_half((float)rnd_normal(t) * 8);
+    for (size_t i = 0; kind == HALF && i < bytes / 2; i++)
+        ((uint16_t *)data)[i] = float_to_half((float)rnd_normal(t) * 8);
     for (size_t i = 0; kind == BRAIN && i < bytes / 2; i++)
         ((uint16_t *)data)[i] = float_to_bfloat((float)rnd_normal(t) * 8);
     for (size_t i = 0; kind == SINGLE && i < bytes / 4; i++) ((float *)data)[i] = (float)rnd_normal(t) * 4;

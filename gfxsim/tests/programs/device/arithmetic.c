@@ -35,7 +35,8 @@ KERNEL(shorts)
     ELEMENT(short, 8);
     const u16 ux = (u16)x, uy = (u16)y;
     o[0] = (short)(ux + uy), o[1] = (short)(ux * uy), o[2] = x >> (y & 15), o[3] = x < y ? x : y;
-    o[4] = (short)(ux / (uy | 1)), o[5] = x % (short)(y | 1), o[6] = (short)(ux * uy + 3), o[7] = (short)(ux >> (y & 7));
+    o[4] = (short)(ux / (uy | 1)), o[5] = x % (short)(y | 1), o[6] = (short)(ux * uy + 3);
+    o[7] = (short)(ux >> (y & 7));
 }
 KERNEL(bytes)
 {

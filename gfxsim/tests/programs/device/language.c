@@ -27,7 +27,9 @@ KERNEL(generic)
     shared_numbers[t] = a[INDEX] * 2;
     barrier();
     int own[4] = { t, t + 1, t + 2, t + n };
-    const int *p = t % 3 == 0 ? (const int *)(a + INDEX) : t % 3 == 1 ? (const int *)&shared_numbers[t ^ 1] : &own[t & 3];
+    const int *p = &own[t & 3];
+    if (t % 3 == 0) p = (const int *)(a + INDEX);
+    if (t % 3 == 1) p = (const int *)&shared_numbers[t ^ 1];
     ((GLOBAL int *)po)[INDEX] = *p + ((const GLOBAL int *)pb)[INDEX];
 }
 KERNEL(generic_stores)
