@@ -39,8 +39,10 @@ static trap s_barrier(struct wave *w, const struct insn *in)
 
 static trap s_waitcnt(struct wave *w, const struct insn *in)
 {
-    const uint32_t simm = (uint16_t)in->simm;
+    const uint32_t simm = (uint16_t)in->simm, under_way = w->events;
+    uint32_t *completed = w->group->grid->launch->program->completed;
     events_wait(w, (simm & 15) | (simm >> 14 & 3) << 4, simm >> 8 & 15);
+    if (completed != NULL) completed[in->pc / 4] += under_way - w->events;
     return TRAP_NONE;
 }
 

@@ -156,6 +156,8 @@ struct program {
     struct insn *insn;                    /* by dword of the text */
     uint32_t text_bytes;
     uint64_t text;                        /* offset in the image */
+    uint32_t *completed;                  /* by dword: results that an s_waitcnt there has waited for; NULL: not
+                                             counted (a test counts, with one host thread) */
 };
 
 struct launch {

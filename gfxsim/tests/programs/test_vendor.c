@@ -1,5 +1,5 @@
-/* AMD's own products in MXFP4 (AITER, hsa/gfx950/f4gemm), whose code objects GFXSIM_AITER names: the arguments are those
- * of AITER's launcher, each in 16 bytes; A by rows, B in blocks of 16 rows and 32 bytes, scales four to a dword. */
+/* AMD's own products in MXFP4 (AITER, hsa/gfx950/f4gemm), whose code objects GFXSIM_AITER names: the arguments are
+ * those of AITER's launcher, each in 16 bytes; A by rows, B in blocks of 16 rows and 32 bytes, scales four to a dword. */
 #include "support/scaled_product.h"
 #include "support/simulate.h"
 
@@ -18,7 +18,8 @@ static uint8_t *in_blocks(const uint8_t *packed, int rows, int bytes)
     uint8_t *out = malloc((size_t)rows * (size_t)bytes);
     for (int r = 0; r < rows && out != NULL; r++)
         for (int i = 0; i < bytes; i++)
-            out[((r / 16 * (bytes / 32) + i / 32) * 2 + i / 16 % 2) * 256 + r % 16 * 16 + i % 16] = packed[r * bytes + i];
+            out[((r / 16 * (bytes / 32) + i / 32) * 2 + i / 16 % 2) * 256 + r % 16 * 16 + i % 16]
+                = packed[r * bytes + i];
     return out;
 }
 
