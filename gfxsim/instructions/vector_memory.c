@@ -39,8 +39,8 @@ static bool global_target(struct wave *w, const struct insn *in, uint32_t bytes,
 }
 
 /* Buffers without swizzle.  Raw: base and a number of bytes; each dword is held against that, the scalar offset
- * included; a stride that nothing multiplies changes nothing.  With an index: that many strides further, and the number is one of
- * records (CDNA4 ISA, "Buffer Addressing"). */
+ * included; a stride that nothing multiplies changes nothing.  With an index: that many strides further, and the number
+ * is one of records (CDNA4 ISA, "Buffer Addressing"). */
 static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes, struct target *t)
 {
     const struct operand *a = operand_of(in, 'a'), *b = operand_of(in, 'b'), *s = operand_of(in, 'o');

@@ -35,7 +35,8 @@ static const struct stranger strangers[] = {
       1 },
     { "triton/e2m1_e2m1_16.hsaco", NULL, ELEMENT_E2M1, ELEMENT_E2M1, false, false, 256, 128, 512, 128, 128, 163840, 2 },
     { "triton/e4m3_e4m3_32.hsaco", NULL, ELEMENT_E4M3, ELEMENT_E4M3, false, false, 256, 128, 512, 128, 128, 163840, 2 },
-    { "triton/T_e2m1_e2m1_32.hsaco", NULL, ELEMENT_E2M1, ELEMENT_E2M1, true, false, 256, 128, 512, 128, 128, 163840, 2 },
+    { "triton/T_e2m1_e2m1_32.hsaco", NULL, ELEMENT_E2M1, ELEMENT_E2M1, true, false, 256, 128, 512, 128, 128, 163840,
+      2 },
 };
 
 struct arguments { uint64_t a, b, a_scale, b_scale, d; int32_t m, n, k; };

@@ -1,5 +1,6 @@
 /* AMD's own products in MXFP4 (AITER, hsa/gfx950/f4gemm), whose code objects GFXSIM_AITER names: the arguments are
- * those of AITER's launcher, each in 16 bytes; A by rows, B in blocks of 16 rows and 32 bytes, scales four to a dword. */
+ * those of AITER's launcher, each in 16 bytes; A by rows, B in blocks of 16 rows and 32 bytes, scales four to a
+ * dword. */
 #include "support/scaled_product.h"
 #include "support/simulate.h"
 
@@ -69,9 +70,9 @@ static void run(struct test *t, const char *folder, const char *file, enum sched
     struct side a = { 0 }, b = { 0 };
     struct slot slot[SLOTS];
     o.schedule = schedule, o.rounding = rounding, o.threads = 2;
-    o.check_races = strstr(file, "_192x256") == NULL && strstr(file, "_224x256") == NULL;      /* docs/design.md */
-    o.check_hazards = false;                                              /* M0 is written right in front of its use */
-    o.same_barrier = false;                                               /* two groups of waves, each with its loop */
+    /* These kernels write M0 right in front of its use, overwrite what others have read in front of the last barrier
+     * without a wait of theirs, and have two groups of waves with a loop each. */
+    o.check_hazards = o.check_races = o.same_barrier = false;
     if (tile == NULL || sscanf(tile, "Shuffle_%dx%d", &m, &n) != 2) return;
     snprintf(path, sizeof path, "%s/%s", folder, file);
     const uint32_t groups[3] = { 1, m <= 96 ? 2 : 1, 1 };
