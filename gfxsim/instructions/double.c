@@ -160,9 +160,14 @@ static trap div_fmas(struct wave *w, const struct insn *in)
     if (!hazard_vcc_div_fmas(w, in) || !scalar_defined(w, in, &vcc, "lanes to scale", &mask)) return TRAP_FAULT;
     return valu_run(w, in);
 }
-static bool scales_back(const struct lanes *x, uint32_t l) { return x->w->sgpr[VCC + l / 32] >> l % 32 & 1; }
-LANES_OF(v_div_fmas_f32, as_bits(ldexpf(fmaf(FA, FB, FC), scales_back(x, l) ? 32 : 0)))
-WIDE_OF(v_div_fmas_f64, bits_of(ldexp(fma(DA, DB, DC), scales_back(x, l) ? 64 : 0)))
+/* A large quotient has had its denominator scaled up, a small one its numerator. */
+static int scale_back(const struct lanes *x, uint32_t l, const struct division *f, double quotient)
+{
+    if (!(x->w->sgpr[VCC + l / 32] >> l % 32 & 1)) return 0;
+    return biased(f, quotient) > f->bias ? f->step : -f->step;
+}
+LANES_OF(v_div_fmas_f32, as_bits(ldexpf(fmaf(FA, FB, FC), scale_back(x, l, &single, (double)FC))))
+WIDE_OF(v_div_fmas_f64, bits_of(ldexp(fma(DA, DB, DC), scale_back(x, l, &wide, DC))))
 
 /* The quotient, or what the operands' special values make of it. */
 static double fixed(double quotient, double denominator, double numerator)
@@ -173,6 +178,7 @@ static double fixed(double quotient, double denominator, double numerator)
     if ((numerator == 0 && denominator == 0) || (isinf(numerator) && isinf(denominator))) return -NAN;
     if (denominator == 0 || isinf(numerator)) return sign * INFINITY;
     if (isinf(denominator) || numerator == 0) return sign * 0.0;
+    if (quotient != quotient) return sign * INFINITY;                     /* steps that have overflowed */
     return copysign(quotient, sign);
 }
 LANES_OF(v_div_fixup_f32, as_bits((float)fixed((double)FA, (double)FB, (double)FC)))

@@ -663,6 +663,7 @@ skip:
   v_mov_b32 v2, s4
   v_mov_b32 v3, s5
   global_load_dword v4, v1, s[4:5]
+  global_load_dword v5, v1, s[4:5]
   flat_load_dword v6, v[2:3]
   s_waitcnt vmcnt(1)
   finish v4
@@ -744,9 +745,13 @@ other:
   s_barrier
   ds_add_u32 v2, v0
   s_waitcnt lgkmcnt(0)
+  s_cmp_eq_u32 s8, 0
+  s_cbranch_scc0 end
   ds_read_b32 v4, v2
   s_waitcnt lgkmcnt(0)
   finish v4
+end:
+  s_endpgm
 // case: atomics_then_barrier
   begin
   v_mov_b32 v2, 0

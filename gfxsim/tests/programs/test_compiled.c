@@ -10,7 +10,7 @@
 #endif
 
 enum { THREADS = 256, GROUPS = 2, ALL = THREADS * GROUPS };
-enum kind { BITS, HALF, BRAIN, SINGLE, DOUBLE };          /* of random input: any bits, or numbers */
+enum kind { BITS, HALF, BRAIN, SINGLE, DOUBLE, ANY_SINGLE, ANY_DOUBLE };     /* of random input: ANY: of any size */
 enum compare { EXACT, HALVES, BRAINS, NEAR };             /* whole numbers; NaN is NaN; a few units in the last place */
 
 typedef void host_function(const void *a, const void *b, void *out, int n);
@@ -156,6 +156,14 @@ HOST(floats)
         o[0] = x / y, o[1] = sqrtf(x * x), o[2] = floorf(x), o[3] = 1 / x, o[4] = rintf(y) + ceilf(x);
         o[5] = ldexpf(x, (int)y & 7), o[6] = fmaf(x, y, x), o[7] = x > y ? x : y;
     }
+}
+HOST(divisions)
+{
+    EACH(float, 2) o[0] = pa[i] / pb[i], o[1] = 1 / pa[i];
+}
+HOST(wide_divisions)
+{
+    EACH(double, 2) o[0] = pa[i] / pb[i], o[1] = 1 / pa[i];
 }
 HOST(transcendental)
 {
@@ -357,6 +365,8 @@ static const struct task tasks[] = {
     P("arithmetic", shorts, BITS, 2, 16, 0, EXACT), P("arithmetic", bytes, BITS, 1, 4, 0, EXACT),
     P("arithmetic", integers, BITS, 4, 32, 0, EXACT), P("arithmetic", longs, BITS, 8, 64, 0, EXACT),
     P("arithmetic", doubles, DOUBLE, 8, 64, 0, EXACT), P("arithmetic", floats, SINGLE, 4, 32, 0, EXACT),
+    P("arithmetic", divisions, ANY_SINGLE, 4, 8, 0, EXACT),
+    P("arithmetic", wide_divisions, ANY_DOUBLE, 8, 16, 0, EXACT),
     P("arithmetic", transcendental, SINGLE, 4, 16, 0, NEAR), P("arithmetic", brains, BRAIN, 2, 6, 0, BRAINS),
     P("language", insertion, BITS, 96, 96, 0, EXACT), P("language", generic, BITS, 4, 4, 9, EXACT),
     P("language", generic_stores, BITS, 4, 4, 11, EXACT), P("language", reversed, BITS, 128, 128, 3, EXACT),
@@ -381,6 +391,10 @@ static void draw(struct test *t, enum kind kind, void *data, size_t bytes)
     for (size_t i = 0; kind == BRAIN && i < bytes / 2; i++)
         ((uint16_t *)data)[i] = float_to_bfloat((float)rnd_normal(t) * 8);
     for (size_t i = 0; kind == SINGLE && i < bytes / 4; i++) ((float *)data)[i] = (float)rnd_normal(t) * 4;
+    for (size_t i = 0; kind == ANY_SINGLE && i < bytes / 4; i++)
+        ((float *)data)[i] = (float)ldexp(rnd_normal(t), (int)rnd_between(t, -140, 126));
+    for (size_t i = 0; kind == ANY_DOUBLE && i < bytes / 8; i++)
+        ((double *)data)[i] = ldexp(rnd_normal(t), (int)rnd_between(t, -1060, 1020));
     for (size_t i = 0; kind == DOUBLE && i < bytes / 8; i++) ((double *)data)[i] = rnd_normal(t) * 64;
 }
 

@@ -73,6 +73,16 @@ KERNEL(floats)
     o[4] = __builtin_rintf(y) + __builtin_ceilf(x), o[5] = __builtin_ldexpf(x, (int)y & 7);
     o[6] = __builtin_fmaf(x, y, x), o[7] = x > y ? x : y;
 }
+KERNEL(divisions)
+{
+    ELEMENT(float, 2);
+    o[0] = x / y, o[1] = 1 / x;
+}
+KERNEL(wide_divisions)
+{
+    ELEMENT(double, 2);
+    o[0] = x / y, o[1] = 1 / x;
+}
 KERNEL(transcendental)
 {
     ELEMENT(float, 4);

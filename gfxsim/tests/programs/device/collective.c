@@ -118,6 +118,8 @@ KERNEL(atomics_on_lds)
     __atomic_fetch_sub(&words[7], t, __ATOMIC_RELAXED);
     u32 wanted = 1000;
     __atomic_compare_exchange_n(&words[8], &wanted, 77, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    wanted = 5;
+    __atomic_compare_exchange_n(&words[10], &wanted, 78, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     const u32 before = __atomic_fetch_add(&words[0], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&pairs[0], (u64)t << 30, __ATOMIC_RELAXED);
     __atomic_fetch_max(&pairs[1], (u64)t << 33, __ATOMIC_RELAXED);
@@ -152,6 +154,8 @@ KERNEL(atomics_on_memory)
     u32 seen = __atomic_load_n(&o[8], __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&o[8], &seen, seen + 2, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) { }
     __atomic_exchange_n(&o[10], 7, __ATOMIC_RELAXED);
+    u32 other = 1;
+    __atomic_compare_exchange_n(&o[11], &other, 99, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     (void)pa, (void)pb, (void)n;
 }
 /* n x n numbers, a row a group and turn. */
