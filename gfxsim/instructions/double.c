@@ -5,6 +5,8 @@
 #include "matrix/elements.h"
 #include "valu.h"
 
+#include <float.h>
+
 static double twice(uint64_t bits)
 {
     double d;
@@ -89,8 +91,8 @@ const struct family family_double2 = FAMILY("Vector ALU Operations", FORMAT_VOP2
 /* ---- division ---- */
 
 /* What differs between fp32 and fp64 in AMD's published pseudocode. */
-struct division { int bias, gap, step, tiny; };
-static const struct division single = { 127, 96, 64, 23 }, wide = { 1023, 768, 128, 53 };
+struct division { int bias, gap, step, tiny, vanishes; };
+static const struct division single = { 127, 96, 64, 23, -150 }, wide = { 1023, 768, 128, 53, -1075 };
 
 static int biased(const struct division *f, double d)
 {
@@ -125,7 +127,7 @@ static double prescaled(const struct division *f, double value, double denominat
     if (denormal(f, denominator)) return ldexp(value, f->step);
     if (reciprocal_is_small && quotient_is_small) {
         *scaled = true;
-        return of_denominator ? ldexp(value, f->step) : value;
+        return of_denominator ? ldexp(value, -f->step) : value;
     }
     if (reciprocal_is_small) return ldexp(value, -f->step);
     if (quotient_is_small) {
@@ -166,11 +168,26 @@ static int scale_back(const struct lanes *x, uint32_t l, const struct division *
     if (!(x->w->sgpr[VCC + l / 32] >> l % 32 & 1)) return 0;
     return biased(f, quotient) > f->bias ? f->step : -f->step;
 }
-LANES_OF(v_div_fmas_f32, as_bits(ldexpf(fmaf(FA, FB, FC), scale_back(x, l, &single, (double)FC))))
-WIDE_OF(v_div_fmas_f64, bits_of(ldexp(fma(DA, DB, DC), scale_back(x, l, &wide, DC))))
+/* a * b + c with more bits than fp64 where long double has them, the last one set if it is not exact: rounded once more
+ * it is rounded once. */
+static long double nearly(double a, double b, double c)
+{
+    const long double p = (long double)a * b, pe = fmal(a, b, -p), s = p + c, back = s - p,
+                      se = (p - (s - back)) + (c - back), sum = s + (pe + se), rest = (s - sum) + (pe + se);
+    if (rest == 0 || !isfinite(sum) || fmodl(ldexpl(sum, -ilogbl(sum) + LDBL_MANT_DIG - 1), 2) != 0) return sum;
+    return nextafterl(sum, rest > 0 ? HUGE_VALL : -HUGE_VALL);
+}
+static float single_fmas(double a, double b, double c, int scale) { return (float)ldexpl(nearly(a, b, c), scale); }
+static double wide_fmas(double a, double b, double c, int scale)
+{
+    return scale == 0 ? fma(a, b, c) : (double)ldexpl(nearly(a, b, c), scale);
+}
+LANES_OF(v_div_fmas_f32,
+         as_bits(single_fmas((double)FA, (double)FB, (double)FC, scale_back(x, l, &single, (double)FC))))
+WIDE_OF(v_div_fmas_f64, bits_of(wide_fmas(DA, DB, DC, scale_back(x, l, &wide, DC))))
 
 /* The quotient, or what the operands' special values make of it. */
-static double fixed(double quotient, double denominator, double numerator)
+static double fixed(const struct division *f, double quotient, double denominator, double numerator)
 {
     const double sign = signbit(denominator) != signbit(numerator) ? -1.0 : 1.0;
     if (numerator != numerator) return numerator;
@@ -178,11 +195,12 @@ static double fixed(double quotient, double denominator, double numerator)
     if ((numerator == 0 && denominator == 0) || (isinf(numerator) && isinf(denominator))) return -NAN;
     if (denominator == 0 || isinf(numerator)) return sign * INFINITY;
     if (isinf(denominator) || numerator == 0) return sign * 0.0;
+    if (biased(f, numerator) - biased(f, denominator) < f->vanishes) return sign * 0.0;
     if (quotient != quotient) return sign * INFINITY;                     /* steps that have overflowed */
     return copysign(quotient, sign);
 }
-LANES_OF(v_div_fixup_f32, as_bits((float)fixed((double)FA, (double)FB, (double)FC)))
-WIDE_OF(v_div_fixup_f64, bits_of(fixed(DA, DB, DC)))
+LANES_OF(v_div_fixup_f32, as_bits((float)fixed(&single, (double)FA, (double)FB, (double)FC)))
+WIDE_OF(v_div_fixup_f64, bits_of(fixed(&wide, DA, DB, DC)))
 
 WIDE_OF(v_fma_f64, bits_of(fma(DA, DB, DC)))
 WIDE_OF(v_add_f64, bits_of(DA + DB))

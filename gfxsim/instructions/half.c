@@ -175,7 +175,7 @@ static void v_pack_b32_f16(struct lanes *x)
             x->d_defined[0][2 * s + b] = x->s_defined[s][0][((x->in->op_sel >> s & 1) != 0 ? 2 : 0) + b];
 }
 LANES_OF(v_mad_legacy_u16, ((A & 0xffff) * (B & 0xffff) + C) & 0xffff)
-LANES_OF(v_mad_i32_i16, IA * IB + SC)
+LANES_OF(v_mad_i32_i16, (uint32_t)(IA * IB) + C)
 
 enum { OWN = ROW_SELECTS | ROW_HALF | ROW_OWN_DEFINED, F = OWN | ROW_FLOAT };
 static const struct row rows3[] = {

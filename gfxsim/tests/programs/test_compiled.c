@@ -168,7 +168,7 @@ HOST(wide_divisions)
 HOST(transcendental)
 {
     EACH(float, 4) {
-        const double x = (double)fabsf(pa[i]) + 0.125, y = (double)pb[i];
+        const double x = (double)(fabsf(pa[i]) + 0.125f), y = (double)pb[i];
         o[0] = (float)log(x), o[1] = (float)exp2(y), o[2] = (float)log10(x), o[3] = (float)exp(y);
     }
 }
