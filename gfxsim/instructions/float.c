@@ -87,6 +87,7 @@ LANES_OF(v_min3_f32, as_bits(least(least(FA, FB), FC)))
 LANES_OF(v_max3_f32, as_bits(most(most(FA, FB), FC)))
 LANES_OF(v_med3_f32, as_bits(middle(FA, FB, FC)))
 LANES_OF(v_ldexp_f32, as_bits(scaled_by(FA, SB)))
+
 static const struct row rows3[] = {
     { "v_fma_f32", 459, "d1 s1f s1f s1f", F1, 0, valu_run, v_fma_f32 },
     { "v_min3_f32", 464, "d1 s1f s1f s1f", F1, 0, valu_run, v_min3_f32 },

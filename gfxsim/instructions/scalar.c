@@ -198,6 +198,19 @@ static const struct row rows_k[] = {
 };
 const struct family family_scalar_k = FAMILY("Scalar ALU Operations", FORMAT_SOPK, rows_k);
 
+/* The distance into M0's lowest byte, what it moves into bits 12 to 15; instructions/valu.c heeds them. */
+static trap s_set_gpr_idx_on(struct wave *w, const struct insn *in)
+{
+    static const struct operand m0 = { .kind = OPERAND_SGPR, .dwords = 1, .index = M0 };
+    struct scalar index, old;
+    if (!scalar_read(w, in, &in->operand[0], &index) || !scalar_read(w, in, &m0, &old)) return TRAP_FAULT;
+    const uint64_t moved = 0xf0ff;
+    const struct scalar value = { (old.value & ~moved) | (index.value & 0xff) | (uint64_t)in->simm << 12,
+                                  (old.undefined & ~moved) | (index.undefined & 0xff) };
+    w->indexing = true;
+    return scalar_write(w, in, &m0, value, WRITER_SALU) ? TRAP_NONE : TRAP_FAULT;
+}
+
 static const struct row rows_c[] = {
     { "s_cmp_eq_i32", 0, "s1 s1", 0, EQUAL, s_cmp_i32, NULL },
       { "s_cmp_lg_i32", 1, "s1 s1", 0, DIFFERENT, s_cmp_i32, NULL },
@@ -213,6 +226,7 @@ static const struct row rows_c[] = {
     { "s_cmp_le_u32", 11, "s1 s1", 0, LESS_EQUAL, s_cmp_u32, NULL },
     { "s_bitcmp0_b32", 12, "s1 s1", 0, 0, s_bitcmp, NULL }, { "s_bitcmp1_b32", 13, "s1 s1", 0, 1, s_bitcmp, NULL },
     { "s_bitcmp0_b64", 14, "s2 s1", 0, 0, s_bitcmp, NULL }, { "s_bitcmp1_b64", 15, "s2 s1", 0, 1, s_bitcmp, NULL },
+    { "s_set_gpr_idx_on", 17, "s1", 0, 0, s_set_gpr_idx_on, NULL },
     { "s_cmp_eq_u64", 18, "s2 s2", 0, EQUAL, s_cmp_u64, NULL },
     { "s_cmp_lg_u64", 19, "s2 s2", 0, DIFFERENT, s_cmp_u64, NULL },
 };
