@@ -41,7 +41,6 @@ struct bsmi_hip_operand {
 struct bsmi_hip_multiply {
     int gemm, pair;                       /* number of the instance, and of the pair of elements; gemm -1: one thread an
                                              element, from the operands as they are */
-    bool direct;                          /* D is finished where S is made; else S goes through the workspace */
     struct bsmi_hip_operand a, b;
     int64_t k;                            /* of the rows that are multiplied */
     int64_t row_tiles, column_tiles;      /* of the instance */

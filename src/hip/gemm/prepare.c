@@ -23,11 +23,9 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_hip_multiply *c)
     if (p->column_groups > 0
         && bsmi_hip_place(p->column_groups, (int64_t)sizeof(struct bsmi_hip_column_group), &c->tables_at, &end))
         return true;
-    if (!c->direct) {
-        c->sums_pitch = bsmi_round_up(p->n, 32);
-        if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
-            || bsmi_hip_place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
-    }
+    c->sums_pitch = bsmi_round_up(p->n, 32);
+    if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
+        || bsmi_hip_place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
     c->workspace_bytes = (size_t)end;
     return false;
 }

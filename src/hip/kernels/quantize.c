@@ -131,7 +131,7 @@ KERNEL(BSMI_HIP_THREADS) bsmi_amax(struct bsmi_amax_parameters p, uint32_t group
         const uint32_t bits = bsmi_float_bits(source_number(&r, i - line * s->columns)) & 0x7fffffff;
         largest = larger_word(largest, bits < 0x7f800000 ? bits : 0);
     }
-    raise_to_largest(p.amax, larger_word(largest, 0) | 0x80000000);
+    raise_to_largest(p.amax, largest | 0x80000000);
 }
 
 /* The bits of bsm_dequantize, and its reasons why rounding through double rounds once (dequantize.c). */
