@@ -176,7 +176,7 @@ static bsm_status make_codes(const struct bsmi_hip_run *run, const struct bsmi_m
 }
 
 static bsm_status make_rows(const struct bsmi_hip_run *run, const struct bsmi_matrix *m,
-                            const struct bsmi_hip_operand *o, const struct bsmi_hip_operand *other)
+                            const struct bsmi_hip_operand *o, const struct bsmi_matrix *other)
 {
     const struct bsmi_hip_decode_parameters decode = {
         .source = bsmi_device_matrix_of(m),
@@ -186,7 +186,7 @@ static bsm_status make_rows(const struct bsmi_hip_run *run, const struct bsmi_ma
         .padded_columns = o->padded_columns,
         .stretches = o->stretches,
         .repeat = o->repeat,
-        .only_exponent_zero = other->form == BSMI_HIP_AS_STORED,
+        .only_exponent_zero = other->element == BSM_BF16,
         .exponents = o->has_exponents ? at(run, o->exponents_at) : NULL,
     };
     if (o->form == BSMI_HIP_AS_STORED) return BSM_OK;
@@ -196,11 +196,12 @@ static bsm_status make_rows(const struct bsmi_hip_run *run, const struct bsmi_ma
 bsm_status bsmi_hip_make_operands(const struct bsmi_hip_run *run)
 {
     const struct bsmi_hip_multiply *c = run->multiply;
+    const struct bsmi_product *p = run->product;
     const bool codes = bsmi_hip_instances[c->gemm].scaled;
     const bsm_status status =
-        codes ? make_codes(run, &run->product->a, &c->a) : make_rows(run, &run->product->a, &c->a, &c->b);
+        codes ? make_codes(run, &p->a, &c->a) : make_rows(run, &p->a, &c->a, &p->b);
     if (status != BSM_OK) return status;
-    return codes ? make_codes(run, &run->product->b, &c->b) : make_rows(run, &run->product->b, &c->b, &c->a);
+    return codes ? make_codes(run, &p->b, &c->b) : make_rows(run, &p->b, &c->b, &p->a);
 }
 
 /* Parameters ------------------------------------------------------------------------------------------------------- */
