@@ -103,8 +103,8 @@ struct bsmi_hip_nan_scales_parameters {
     X(128x128,     128, 128, 2, 2, 16) \
     X(32x128,       32, 128, 1, 4, 16)
 
-/* B prepacked: bsmi_gemm_gfx950_A_B_TILE in gemm_A_B_TILE, for the pairs of the second table.  codes and scales of b are
- * what bsmi_pack_b_gfx950 wrote, row_bytes is BSMI_HIP_PACKED_ROW_BYTES, between 16 rows, and scale_row_bytes
+/* B prepacked: bsmi_gemm_gfx950_A_B_TILE in gemm_A_B_TILE, for the pairs of the second table.  codes and scales of b
+ * are what bsmi_pack_b_gfx950 wrote, row_bytes is BSMI_HIP_PACKED_ROW_BYTES, between 16 rows, and scale_row_bytes
  * BSMI_HIP_PACKED_SCALE_BYTES.  The same sums as all instances of dimension 16.
  *
  *     tile                  rows columns along_m along_n dim */
