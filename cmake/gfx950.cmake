@@ -31,7 +31,8 @@ __attribute__((device_kernel)) void k(__attribute__((address_space(1))) v4 *d, v
     endif()
   endforeach()
   if(BLOCKSCALE_HIP STREQUAL "ON" AND NOT BSMI_GFX950_CLANG)
-    message(FATAL_ERROR "BLOCKSCALE_HIP=ON, but no clang was found that compiles for gfx950: install clang 20 and lld 20, or later ones")
+    message(FATAL_ERROR "BLOCKSCALE_HIP=ON, but no clang was found that compiles for gfx950: install clang 20 and lld 20, "
+      "or later ones")
   endif()
 endif()
 

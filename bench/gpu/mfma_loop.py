@@ -50,7 +50,8 @@ class Instruction:
     def width(self):
         """Bytes of a lane."""
         pair = 2 if re.search(r"(read|write)2", self.name) else 1
-        for pattern, size in ((r"b128|x4", 16), (r"b96|x3", 12), (r"b64|x2", 8), (r"b16|short|u16", 2), (r"b8|byte|u8", 1)):
+        for pattern, size in ((r"b128|x4", 16), (r"b96|x3", 12), (r"b64|x2", 8), (r"b16|short|u16", 2),
+                              (r"b8|byte|u8", 1)):
             if re.search(pattern, self.name):
                 return size * pair
         return 4 * pair
@@ -102,7 +103,8 @@ def instructions_of(text):
             name, operands, at, words, target = match.groups()
             at = int(at, 16)
             base = at if base is None else base
-            found.append(Instruction(name, operands, at, len(words.split()), None if target is None else int(target, 16)))
+            target = None if target is None else int(target, 16)
+            found.append(Instruction(name, operands, at, len(words.split()), target))
     for one in found:
         one.target = base + one.target if one.target is not None and "branch" in one.name else None
     return found
@@ -188,12 +190,13 @@ def count(path, options):
 
 
 def show(found):
-    print(f"{found['file']}: {found['waves']} waves, {found['groups']} workgroup(s) a CU, a turn of {found['bytes']} bytes")
+    print(f"{found['file']}: {found['waves']} waves, {found['groups']} workgroup(s) a CU, "
+          f"a turn of {found['bytes']} bytes")
     print("  instructions  " + ", ".join(f"{n} {kind}" for kind, n in
                                          sorted(found["instructions"].items(), key=lambda item: -item[1])))
     print("  clocks of CU  " + ", ".join(f"{kind} {clocks:.0f}" for kind, clocks in found["clocks"].items()))
-    print(f"  matrix pipe   {100 * found['roof']:.0f} % of the largest, {100 * found['in order']:.0f} % walked in order; "
-          f"{found['drains']} waits for all loads")
+    print(f"  matrix pipe   {100 * found['roof']:.0f} % of the largest, "
+          f"{100 * found['in order']:.0f} % walked in order; {found['drains']} waits for all loads")
 
 
 def main():

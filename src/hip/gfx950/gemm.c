@@ -16,6 +16,9 @@
  * The order of sums is one chain of fp32 for each element of D: gemm_steps, in gemm_loads.h. */
 #include "gemm_epilogue.h"
 #include "gemm_fragments.h"
+#if PREPACKED
+#include "gemm_prepacked.h"
+#endif
 
 
 /* A quarter: products, and between them reads from LDS, one behind each product, since the next quarter waits for them;
@@ -24,7 +27,7 @@
     do { \
         enum { \
             MOST = QUARTER_PRODUCTS == 1 ? 1 : QUARTER_PRODUCTS - 1, \
-            READS_OF_ONE = ((reads) + MOST - 1) / MOST, \
+            READS_OF_ONE = (reads) == 0 ? 1 : ((reads) + MOST - 1) / MOST, \
             WITH_READS = ((reads) + READS_OF_ONE - 1) / READS_OF_ONE,      /* products */ \
             FIRST_WITH_LOADS = QUARTER_PRODUCTS == 1 ? 0 : WITH_READS, \
             REST = QUARTER_PRODUCTS - FIRST_WITH_LOADS, \
@@ -53,6 +56,7 @@
                                                        : ((loads) + 1) / 2)
 enum { FIRST_EARLY = EARLY(FIRST_LOADS, A_READS), SECOND_EARLY = EARLY(SECOND_LOADS, B_READS) };
 
+#if !PREPACKED
 /* One step; `first` has B's half 0, and `second` gets the next step's. */
 INLINE void run_step(const struct gemm_sources *sources, const struct gemm_steps *steps,
                      const struct gemm_reader *reader, gemm_sums sums, struct a_half *a, struct a_half *a1,
@@ -72,6 +76,30 @@ INLINE void run_step(const struct gemm_sources *sources, const struct gemm_steps
     QUARTER(multiply(sums, a1, 1, first, 0, odd, i), B_READS, read_b(reader, !odd, 0, number, second),
             FIRST_EARLY, FIRST_LOADS, load_one(sources, later, odd, 0, number));
 }
+
+#else
+/* The same where B is prepacked: b has its halves, next gets the next step's. */
+INLINE void run_packed_step(const struct gemm_sources *sources, const struct gemm_packed_source *packed,
+                            const struct gemm_steps *steps, const struct gemm_reader *reader, gemm_sums sums,
+                            struct a_half *a, struct a_half *a1, struct b_half *b, struct b_half *next_b, int32_t step,
+                            int32_t odd)
+{
+    const int32_t next = place_of_step(steps, step + 1), later = place_of_step(steps, step + 2);
+    WAIT(FIRST_BETWEEN, 0);
+    barrier();
+    QUARTER(multiply(sums, a, 0, &b[0], 0, odd, i), A_READS, read_a(reader, odd, 1, number, a1),
+            0, PACKED_NUMBERS, load_b(packed, next, 0, number, &next_b[0]));
+    QUARTER(multiply(sums, a, 0, &b[1], 1, odd, i), 0, (void)0,
+            0, SECOND_LOADS, load_one(sources, next, !odd, 1, number));
+    WAIT(SECOND_BETWEEN, 0);
+    barrier();
+    QUARTER(multiply(sums, a1, 1, &b[1], 1, odd, i), A_READS, read_a(reader, !odd, 0, number, a),
+            0, PACKED_NUMBERS, load_b(packed, next, 1, number, &next_b[1]));
+    QUARTER(multiply(sums, a1, 1, &b[0], 0, odd, i), 0, (void)0,
+            0, FIRST_LOADS, load_one(sources, later, odd, 0, number));
+}
+
+#endif
 
 /* Step 0 in LDS, and the first halves of step 1 on their way. */
 INLINE void begin(const struct bsmi_hip_gemm_parameters *p, const struct gemm_sources *sources,
@@ -103,15 +131,33 @@ KERNEL(THREADS, GROUPS * WAVES / 4) void KERNEL_NAME(const struct bsmi_hip_gemm_
     UNROLL for (int32_t i = 0; i < ROW_PARTS; i++)
         UNROLL for (int32_t j = 0; j < COLUMN_PARTS; j++) sums[i][j] = no_sum(zeros);
     struct a_half a, a1;
-    struct b_half even, odd;
     UNROLL for (int32_t i = 0; i < A_READS; i++) read_a(&reader, 0, 0, i, &a);
-    UNROLL for (int32_t i = 0; i < B_READS; i++) read_b(&reader, 0, 0, i, &even);
     int32_t step = 0;
+#if PREPACKED
+    const struct gemm_packed_source packed = packed_source_of(&p, &tile, sources.wave);
+    const int32_t first = place_of_step(&steps, 0);
+    struct b_half even[2], odd[2];
+    UNROLL for (int32_t half = 0; half < 2; half++) {
+        UNROLL for (int32_t i = 0; i < PACKED_NUMBERS; i++) load_b(&packed, first, half, i, &even[half]);
+        /* The rest of K in the second half of a block of scales takes the place of the first. */
+        if (STEP == 128 && steps.ahead != 0)
+            UNROLL for (int32_t i = 0; i < B_SCALES; i++)
+                even[half].scales[i] = (int32_t)((uint32_t)even[half].scales[i] >> first % 2 * 16);
+    }
+    do {
+        run_packed_step(&sources, &packed, &steps, &reader, sums, &a, &a1, even, odd, step, 0);
+        run_packed_step(&sources, &packed, &steps, &reader, sums, &a, &a1, odd, even, step + 1, 1);
+        step += 2;
+    } while (step < steps.count);
+#else
+    struct b_half even, odd;
+    UNROLL for (int32_t i = 0; i < B_READS; i++) read_b(&reader, 0, 0, i, &even);
     do {
         run_step(&sources, &steps, &reader, sums, &a, &a1, &even, &odd, step, 0);
         run_step(&sources, &steps, &reader, sums, &a, &a1, &odd, &even, step + 1, 1);
         step += 2;
     } while (step < steps.count);
+#endif
     sums_are_ready();
     WAIT(0, 0);
     barrier();

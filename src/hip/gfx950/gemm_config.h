@@ -1,5 +1,5 @@
 /* One instance of the GEMM kernels: a pair of elements and a tile, which the command line names (-DA=E4M3 -DB=E2M1
- * -DTILE=256x256; without A and B the rows are bf16).  Sizes, and places in LDS. */
+ * -DTILE=256x256; without A and B the rows are bf16; -DPREPACKED=1: B is prepacked).  Sizes, and places in LDS. */
 #ifndef BSMI_GFX950_GEMM_CONFIG_H
 #define BSMI_GFX950_GEMM_CONFIG_H
 
@@ -15,8 +15,11 @@
 
 #define BITS_OF(element) ((element) <= BSMI_HIP_E5M2 ? 8 : (element) <= BSMI_HIP_E3M2 ? 6 : 4)
 
+#ifndef PREPACKED
+#define PREPACKED 0
+#endif
 #ifdef A
-enum { BSMI_HIP_GEMM_SCALED(FIELDS_OF_TILE) SCALED = 1 };
+enum { BSMI_HIP_GEMM_SCALED(FIELDS_OF_TILE) BSMI_HIP_GEMM_PREPACKED(FIELDS_OF_TILE) SCALED = 1 };
 enum { A_ELEMENT = JOIN(BSMI_HIP_, A, ), B_ELEMENT = JOIN(BSMI_HIP_, B, ) };
 enum { A_BITS = BITS_OF(A_ELEMENT), B_BITS = BITS_OF(B_ELEMENT) };
 #else
@@ -52,7 +55,7 @@ enum {
      * one load of each wave. */
     LOADED = 16 * THREADS,
     A_LOADS = (ROWS / 2 * A_ROW_BYTES + LOADED - 1) / LOADED,
-    B_LOADS = (COLUMNS / 2 * B_ROW_BYTES + LOADED - 1) / LOADED,
+    B_LOADS = PREPACKED ? 0 : (COLUMNS / 2 * B_ROW_BYTES + LOADED - 1) / LOADED,
     FIRST_LOADS = A_LOADS + B_LOADS + SCALED,
     SECOND_LOADS = A_LOADS + B_LOADS,
 
@@ -65,7 +68,7 @@ enum {
     AT_SCALES = AT_B + 4 * B_HALF_BYTES,
     STAGES_BYTES = AT_SCALES + 2 * SCALED * LOADED,
     A_UNITS = (ROWS + 127) / 128,
-    B_UNITS = (COLUMNS + 127) / 128,
+    B_UNITS = PREPACKED ? 0 : (COLUMNS + 127) / 128,
 
     /* The epilogue: DIM rows of a wave's sums at a time, 16 bytes more a row so that 16 rows lie in banks of their
      * own. */
@@ -73,8 +76,10 @@ enum {
     PIECE_BYTES = DIM * PITCH,
     LDS_BYTES = STAGES_BYTES > WAVES * PIECE_BYTES ? STAGES_BYTES : WAVES * PIECE_BYTES,
 
-    /* Workgroups that a CU holds, and waves of a SIMD with them. */
-    GROUPS = 160 * 1024 / LDS_BYTES > 2 ? 2 : 160 * 1024 / LDS_BYTES,
+    /* Whether a wave has so many sums that they are AGPRs, and no second one fits its SIMD; workgroups that a CU
+     * holds. */
+    MANY_SUMS = WAVE_ROWS * WAVE_COLUMNS / 64 > 128,
+    GROUPS = MANY_SUMS || LDS_BYTES > 80 * 1024 ? 1 : 2,
 };
 _Static_assert(WAVE_ROWS % (2 * DIM) == 0 && WAVE_COLUMNS % (2 * DIM) == 0, "a wave has two halves of each");
 _Static_assert(!SCALED || A_UNITS + B_UNITS <= WAVES, "one load of each wave brings all scales of a step");

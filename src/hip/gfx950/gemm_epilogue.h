@@ -66,7 +66,8 @@ INLINE float scaled_sum(const struct bsmi_hip_gemm_parameters *p, int32_t matrix
     const struct bsmi_hip_gemm_finish *f = &p->finish;
     int32_t exponent = 0;
     if (f->a_exponents != 0)
-        exponent = ((GLOBAL const int32_t *)f->a_exponents)[(p->group_starts != 0 ? 0 : matrix) * f->a_exponent_step + row];
+        exponent = ((GLOBAL const int32_t *)
+                        f->a_exponents)[(p->group_starts != 0 ? 0 : matrix) * f->a_exponent_step + row];
     if (f->b_exponents != 0)
         exponent += ((GLOBAL const int32_t *)f->b_exponents)[matrix * f->b_exponent_step + column];
     return __builtin_ldexpf(sum, exponent);

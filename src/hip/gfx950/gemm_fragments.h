@@ -9,7 +9,8 @@
 
 /* A lane's elements of one MFMA: 32 of 8, 6 or 4 bits, or 8 of bf16. */
 #define FRAGMENT_OF(bits) \
-    __typeof__(__builtin_choose_expr((bits) == 8, (words8){}, __builtin_choose_expr((bits) == 6, (words6){}, (words4){})))
+    __typeof__(__builtin_choose_expr((bits) == 8, (words8){}, \
+                                     __builtin_choose_expr((bits) == 6, (words6){}, (words4){})))
 typedef FRAGMENT_OF(A_BITS) a_fragment;
 typedef FRAGMENT_OF(B_BITS) b_fragment;
 
@@ -61,13 +62,15 @@ OVERLOADED void read_fragment(words4 *f, const int32_t *at, int32_t product, LDS
 }
 OVERLOADED void read_fragment(words6 *f, const int32_t *at, int32_t product, LDS const unsigned char *from)
 {
-    const words2 x = *(LDS const words2 *)(from + at[3 * product]), y = *(LDS const words2 *)(from + at[3 * product + 1]),
+    const words2 x = *(LDS const words2 *)(from + at[3 * product]),
+                 y = *(LDS const words2 *)(from + at[3 * product + 1]),
                  z = *(LDS const words2 *)(from + at[3 * product + 2]);
     *f = (words6){ x[0], x[1], y[0], y[1], z[0], z[1] };
 }
 OVERLOADED void read_fragment(words8 *f, const int32_t *at, int32_t product, LDS const unsigned char *from)
 {
-    const words4 x = *(LDS const words4 *)(from + at[2 * product]), y = *(LDS const words4 *)(from + at[2 * product + 1]);
+    const words4 x = *(LDS const words4 *)(from + at[2 * product]),
+                 y = *(LDS const words4 *)(from + at[2 * product + 1]);
     *f = __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7);
 }
 
@@ -118,9 +121,6 @@ typedef gemm_part_sums gemm_sums[ROW_PARTS][COLUMN_PARTS];
                        "i"(b_byte >> 1), "i"(a_byte >> 1), "i"(B_ELEMENT), "i"(A_ELEMENT))
 #define BF16_MFMA(registers) \
     __asm__ volatile("v_mfma_f32_16x16x32_bf16 %0, %1, %2, %0" : "+" registers(*sum) : "v"(b), "v"(a))
-
-/* Whether a wave has so many sums that they are AGPRs. */
-enum { MANY_SUMS = ROW_PARTS * COLUMN_PARTS * DIM * DIM / 64 > 128 };
 
 INLINE void mfma(gemm_part_sums *sum, b_fragment b, a_fragment a, int32_t b_byte, int32_t b_scales, int32_t a_byte,
                  int32_t a_scales)

@@ -79,10 +79,11 @@ INLINE struct gemm_sources sources_of(const struct bsmi_hip_gemm_parameters *p, 
     s.wave = uniform(__builtin_amdgcn_workitem_id_x() / 64);
     s.a = source_of(p->a.codes + a_matrix * p->a.batch_bytes + tile->row * p->a.row_bytes, rows_left,
                     (int32_t)p->a.row_bytes, (p->k * A_BITS + 7) / 8, ROWS, WAVE_ROWS, A_ROW_BYTES, A_LOADS);
-    s.b = source_of(p->b.codes + tile->matrix * p->b.batch_bytes + tile->column * p->b.row_bytes, columns_left,
-                    (int32_t)p->b.row_bytes, (p->k * B_BITS + 7) / 8, COLUMNS, WAVE_COLUMNS, B_ROW_BYTES, B_LOADS);
+    if (!PREPACKED)
+        s.b = source_of(p->b.codes + tile->matrix * p->b.batch_bytes + tile->column * p->b.row_bytes, columns_left,
+                        (int32_t)p->b.row_bytes, (p->k * B_BITS + 7) / 8, COLUMNS, WAVE_COLUMNS, B_ROW_BYTES, B_LOADS);
     if (!SCALED) return s;
-    const bool of_a = s.wave < A_UNITS;
+    const bool of_a = PREPACKED || s.wave < A_UNITS;
     const struct bsmi_hip_gemm_operand *operand = of_a ? &p->a : &p->b;
     const int64_t row = of_a ? tile->row : tile->column, rows = of_a ? rows_left : columns_left,
                   matrix = of_a ? a_matrix : tile->matrix;
@@ -185,7 +186,7 @@ INLINE void clear_behind(const struct gemm_sources *s, int32_t place, int32_t le
 {
     UNROLL for (int32_t half = 0; half < 2; half++) {
         clear_codes(memory + half * A_HALF_BYTES, A_ROW_BYTES, A_LOADS, left * A_BITS);
-        clear_codes(memory + AT_B + half * B_HALF_BYTES, B_ROW_BYTES, B_LOADS, left * B_BITS);
+        if (!PREPACKED) clear_codes(memory + AT_B + half * B_HALF_BYTES, B_ROW_BYTES, B_LOADS, left * B_BITS);
     }
     if (SCALED) clear_scales(memory + AT_SCALES + s->wave * 1024, STEP == 128 ? place % 2 * 4 : 0, (left + 31) / 32);
 }

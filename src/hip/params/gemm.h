@@ -103,6 +103,41 @@ struct bsmi_hip_nan_scales_parameters {
     X(128x128,     128, 128, 2, 2, 16) \
     X(32x128,       32, 128, 1, 4, 16)
 
+/* B prepacked: bsmi_gemm_gfx950_A_B_TILE in gemm_A_B_TILE, for the pairs of the second table.  codes and scales of b
+ * are what bsmi_pack_b_gfx950 wrote, row_bytes is BSMI_HIP_PACKED_ROW_BYTES, between 16 rows, and scale_row_bytes
+ * BSMI_HIP_PACKED_SCALE_BYTES.  The same sums as all instances of dimension 16.
+ *
+ *     tile                  rows columns along_m along_n dim */
+#define BSMI_HIP_GEMM_PREPACKED(X) \
+    X(256x256_prepacked,    256, 256, 2, 2, 16) \
+    X(32x128_prepacked,      32, 128, 1, 4, 16)
+#define BSMI_HIP_GEMM_PREPACKED_PAIRS(X) \
+    X(E4M3, E4M3) \
+    X(E2M3, E2M3) \
+    X(E4M3, E2M1) \
+    X(E5M2, E2M1) \
+    X(E2M3, E2M1) \
+    X(E3M2, E2M1) \
+    X(E2M1, E2M1)
+
+/* Prepacked weights: of each 16 rows all of K, 128 columns at a time, as the 64 lanes of an MFMA want them: lane l has
+ * row l % 16.  8 bits: 16 bytes of each lane (columns 16 (l / 16) ..), then 16 that lie 64 columns behind; 6 bits: 16
+ * bytes of each lane (from column 32 (l / 16) on), then the 8 that follow; 4 bits: 16 bytes.  K is filled up with zeros
+ * to a multiple of 256, rows to a multiple of 16.  Scales: as BSM_LAYOUT_CDNA4_16, padding 0. */
+#define BSMI_HIP_PACKED_ROW_BYTES(k, bits) (((k) + 255) / 256 * 512 * (bits))
+#define BSMI_HIP_PACKED_SCALE_BYTES(k) (((k) + 255) / 256 * 256)
+
+/* Kernel bsmi_pack_b_gfx950, in the code object pack_b.  Any grid of BSMI_PACK_B_THREADS threads a workgroup. */
+enum { BSMI_PACK_B_THREADS = 256 };
+struct bsmi_hip_pack_b_parameters {
+    struct bsmi_hip_gemm_operand from;    /* as for instances of dimension 16 */
+    int64_t rows, k;
+    int32_t bits, matrices;
+    int32_t workgroups;                   /* of the grid */
+    unsigned char *codes, *scales;        /* aligned to 16 bytes */
+    int64_t batch_bytes, scale_batch_bytes;     /* between matrices */
+};
+
 #define BSMI_HIP_GEMM_THREADS(along_m, along_n) (64 * (along_m) * (along_n))
 
 #endif

@@ -6,10 +6,13 @@
 #include <stdlib.h>
 
 #define ROW(tile, rows, columns, along_m, along_n, dim) \
-    { #tile, rows, columns, BSMI_HIP_GEMM_THREADS(along_m, along_n), dim, true },
+    { #tile, rows, columns, BSMI_HIP_GEMM_THREADS(along_m, along_n), dim, true, false },
+#define PREPACKED_ROW(tile, rows, columns, along_m, along_n, dim) \
+    { #tile, rows, columns, BSMI_HIP_GEMM_THREADS(along_m, along_n), dim, true, true },
 #define BF16_ROW(tile, rows, columns, along_m, along_n, dim) \
-    { #tile, rows, columns, BSMI_HIP_GEMM_THREADS(along_m, along_n), dim, false },
-const struct gemm_instance gemm_instances[] = { BSMI_HIP_GEMM_SCALED(ROW) BSMI_HIP_GEMM_BF16(BF16_ROW) };
+    { #tile, rows, columns, BSMI_HIP_GEMM_THREADS(along_m, along_n), dim, false, false },
+const struct gemm_instance gemm_instances[] = { BSMI_HIP_GEMM_SCALED(ROW) BSMI_HIP_GEMM_BF16(BF16_ROW)
+                                                    BSMI_HIP_GEMM_PREPACKED(PREPACKED_ROW) };
 const int gemm_instance_count = sizeof gemm_instances / sizeof gemm_instances[0];
 
 enum { GUARD = 64 };
@@ -47,8 +50,8 @@ static void fill_side(struct test *t, const struct gemm_case *of, struct side *s
             for (int64_t k = 0; k < s->matrix.columns; k++) {
                 uint32_t code;
                 if (info->bits == 16 && !of->wide)
-                    code = bsm_element_encode(format->element, (double)rnd_between(t, -16, 16) / 4, BSM_ROUND_NEAREST_EVEN,
-                                              true, 0);
+                    code = bsm_element_encode(format->element, (double)rnd_between(t, -16, 16) / 4,
+                                              BSM_ROUND_NEAREST_EVEN, true, 0);
                 else code = draw_code(t, of, info, format->element);
                 bsm_matrix_set_code(&s->matrix, batch, row, k, code);
             }
@@ -67,11 +70,14 @@ static bool open_side(struct test *t, const struct gemm_case *of, struct side *s
     memset(s, 0, sizeof *s);
     s->row_bytes = (of->k * bits + 127) / 128 * 16 + 16 * rnd_below(t, 2);
     while (s->row_bytes * 8 % bits != 0) s->row_bytes += 16;
-    s->matrix = (bsm_matrix){ .struct_size = sizeof s->matrix, .format = format, .rows = rows, .columns = of->k,
-                              .pitch = s->row_bytes * 8 / bits, .batch = batch_of(batch),
+    s->matrix = (bsm_matrix){ .struct_size = sizeof s->matrix,
+                              .format = format,
+                              .rows = rows,
+                              .columns = of->k,
+                              .pitch = s->row_bytes * 8 / bits,
+                              .batch = batch_of(batch),
                               .batch_pitch = rows * s->row_bytes * 8 / bits };
-    if (scaled)
-        s->matrix.scale_layout.kind = of->instance->dim == 32 ? BSM_LAYOUT_CDNA4_32 : BSM_LAYOUT_CDNA4_16;
+    if (scaled) s->matrix.scale_layout.kind = of->instance->dim == 32 ? BSM_LAYOUT_CDNA4_32 : BSM_LAYOUT_CDNA4_16;
     if (scaled && bsm_matrix_scale_bytes(&s->matrix, &s->scale_bytes) != BSM_OK) return false;
     s->data_bytes = batch_of(batch) * rows * s->row_bytes;
     s->data = malloc((size_t)s->data_bytes);
@@ -102,17 +108,45 @@ static struct bsmi_hip_gemm_operand operand_of(const struct side *s)
 {
     const bool many = s->matrix.batch > 1;
     return (struct bsmi_hip_gemm_operand){
-        .codes = s->on_device, .scales = s->scales_on_device, .row_bytes = s->row_bytes,
+        .codes = s->on_device,
+        .scales = s->scales_on_device,
+        .row_bytes = s->row_bytes,
         .batch_bytes = many ? s->matrix.rows * s->row_bytes : 0,
         .scale_batch_bytes = many ? s->scale_bytes / s->matrix.batch : 0,
         .scale_row_bytes = (bsm_matrix_scale_columns(&s->matrix) + 7) / 8 * 256,
     };
 }
 
-static const char *element_name(bsm_format format)
+/* B as bsmi_pack_b_gfx950 makes it on the device. */
+static struct bsmi_hip_gemm_operand packed_operand(struct test *t, const struct gemm_case *of, const struct side *s)
 {
-    return bsm_element_get(bsm_format_get(format)->element)->name;
+    struct bsmi_hip_gemm_operand packed = operand_of(s);
+    const int bits = bits_of(s->matrix.format);
+    const int64_t matrices = s->matrix.batch, row_bytes = BSMI_HIP_PACKED_ROW_BYTES(of->k, bits),
+                  bytes = (s->matrix.rows + 15) / 16 * row_bytes, scale_row_bytes = BSMI_HIP_PACKED_SCALE_BYTES(of->k),
+                  scale_bytes = (s->matrix.rows + 31) / 32 * scale_row_bytes;
+    struct bsmi_hip_pack_b_parameters p = {
+        .from = packed,
+        .rows = s->matrix.rows,
+        .k = of->k,
+        .bits = bits,
+        .matrices = (int32_t)matrices,
+        .workgroups = (int32_t)rnd_between(t, 1, 9),
+        .codes = hip_memory(t, NULL, (size_t)(matrices * bytes)),
+        .scales = hip_memory(t, NULL, (size_t)(matrices * scale_bytes)),
+        .batch_bytes = bytes,
+        .scale_batch_bytes = scale_bytes,
+    };
+    hip_run(t, CODE_OBJECTS "/pack_b.hsaco", "bsmi_pack_b_gfx950", (uint32_t)p.workgroups, BSMI_PACK_B_THREADS, &p);
+    return (struct bsmi_hip_gemm_operand){ .codes = p.codes,
+                                           .scales = p.scales,
+                                           .row_bytes = row_bytes,
+                                           .scale_row_bytes = scale_row_bytes,
+                                           .batch_bytes = matrices > 1 ? bytes : 0,
+                                           .scale_batch_bytes = matrices > 1 ? scale_bytes : 0 };
 }
+
+static const char *element_name(bsm_format format) { return bsm_element_get(bsm_format_get(format)->element)->name; }
 
 /* ---- what surrounds the product ---- */
 
@@ -121,7 +155,7 @@ struct problem {
     int64_t batch, d_pitch, d_bytes, c_bytes;
     unsigned char *c, *want, *got, *d_on_device;
     int64_t *starts, *tiles;
-    double *bound;                        /* of a wide case: of each element */
+    double *bound; /* of a wide case: of each element */
 };
 
 static int64_t bytes_of(bsm_format format) { return format == BSM_FORMAT_FP32 ? 4 : 2; }
@@ -159,9 +193,16 @@ static struct bsmi_hip_gemm_parameters parameters_of(struct test *t, const struc
     const int64_t row_tiles = (of->m + of->instance->rows - 1) / of->instance->rows,
                   column_tiles = (of->n + of->instance->columns - 1) / of->instance->columns;
     struct bsmi_hip_gemm_parameters kernel = {
-        .a = operand_of(&p->a), .b = operand_of(&p->b), .m = of->m, .n = of->n, .k = of->k,
-        .row_tiles = row_tiles, .column_tiles = column_tiles, .tiles = p->batch * row_tiles * column_tiles,
-        .matrices = (int32_t)p->batch, .band_rows = of->band_rows != 0 ? of->band_rows : 4,
+        .a = operand_of(&p->a),
+        .b = of->instance->prepacked ? packed_operand(t, of, &p->b) : operand_of(&p->b),
+        .m = of->m,
+        .n = of->n,
+        .k = of->k,
+        .row_tiles = row_tiles,
+        .column_tiles = column_tiles,
+        .tiles = p->batch * row_tiles * column_tiles,
+        .matrices = (int32_t)p->batch,
+        .band_rows = of->band_rows != 0 ? of->band_rows : 4,
     };
     struct bsmi_hip_gemm_finish *f = &kernel.finish;
     f->d = p->d_on_device + GUARD;
@@ -191,9 +232,14 @@ static uint32_t *flag_nans(struct test *t, const struct gemm_case *of, struct si
     const int32_t groups = (int32_t)((s->matrix.rows + 31) / 32), matrices = (int32_t)s->matrix.batch;
     uint32_t *nans = hip_memory(t, NULL, (size_t)(groups * matrices) * 4);
     struct bsmi_hip_nan_scales_parameters p = {
-        .scales = s->scales_on_device, .scale_row_bytes = (bsm_matrix_scale_columns(&s->matrix) + 7) / 8 * 256,
-        .scale_batch_bytes = s->scale_bytes / s->matrix.batch, .columns = bsm_matrix_scale_columns(&s->matrix),
-        .groups = groups, .matrices = matrices, .dim = of->instance->dim, .nans = nans,
+        .scales = s->scales_on_device,
+        .scale_row_bytes = (bsm_matrix_scale_columns(&s->matrix) + 7) / 8 * 256,
+        .scale_batch_bytes = s->scale_bytes / s->matrix.batch,
+        .columns = bsm_matrix_scale_columns(&s->matrix),
+        .groups = groups,
+        .matrices = matrices,
+        .dim = of->instance->dim,
+        .nans = nans,
     };
     *words = matrices > 1 ? groups : 0;
     if (!hip_run(t, CODE_OBJECTS "/nan_scales.hsaco", "bsmi_nan_scales_gfx950", (uint32_t)(groups * matrices + 3) / 4,
@@ -212,7 +258,7 @@ static bool run_kernel(struct test *t, const struct gemm_case *of, struct proble
     if (of->instance->scaled)
         snprintf(name, sizeof name, "%s_%s_%s", element_name(of->a), element_name(of->b), of->instance->tile);
     else snprintf(name, sizeof name, "bf16_%s", of->instance->tile);
-    const char *folder = getenv("GFX950_CODE_OBJECTS");    /* of mutants */
+    const char *folder = getenv("GFX950_CODE_OBJECTS"); /* of mutants */
     snprintf(file, sizeof file, "%s/gemm_%s.hsaco", folder != NULL ? folder : CODE_OBJECTS, name);
     char kernel_name[300];
     snprintf(kernel_name, sizeof kernel_name, "bsmi_gemm_gfx950_%s", name);
@@ -228,7 +274,7 @@ static bool run_kernel(struct test *t, const struct gemm_case *of, struct proble
     struct bsmi_hip_gemm_parameters kernel = parameters_of(t, of, p);
     kernel.finish.a_nans = a_nans, kernel.finish.b_nans = b_nans;
     kernel.finish.a_nan_words = a_words, kernel.finish.b_nan_words = b_words;
-    const int64_t more = rnd_below(t, 2);                  /* a grid may be larger than there are tiles */
+    const int64_t more = rnd_below(t, 2); /* a grid may be larger than there are tiles */
     return hip_run(t, file, kernel_name, (uint32_t)(kernel.tiles + more), (uint32_t)of->instance->threads, &kernel)
            && hip_read(t, p->got, p->d_on_device, (size_t)p->d_bytes);
 }
@@ -237,13 +283,28 @@ static bool run_cpu(struct test *t, const struct gemm_case *of, struct problem *
 {
     static bsm_context *context;
     if (context == NULL && bsm_context_create(NULL, &context) != BSM_OK) return false;
-    bsm_matrix d = { .struct_size = sizeof d, .format = of->d, .rows = of->m, .columns = of->n,
-                     .data = p->want + GUARD, .pitch = p->d_pitch, .batch = of->groups != 0 ? 1 : p->batch,
+    bsm_matrix d = { .struct_size = sizeof d,
+                     .format = of->d,
+                     .rows = of->m,
+                     .columns = of->n,
+                     .data = p->want + GUARD,
+                     .pitch = p->d_pitch,
+                     .batch = of->groups != 0 ? 1 : p->batch,
                      .batch_pitch = of->m * p->d_pitch };
-    bsm_matrix c = { .struct_size = sizeof c, .format = of->c, .rows = of->m, .columns = of->n, .data = p->c,
-                     .pitch = of->n, .batch = d.batch, .batch_pitch = of->m * of->n };
-    bsm_matmul product = { .struct_size = sizeof product, .a = &p->a.matrix, .b = &p->b.matrix, .d = &d,
-                           .groups = of->groups, .group_rows = of->group_rows };
+    bsm_matrix c = { .struct_size = sizeof c,
+                     .format = of->c,
+                     .rows = of->m,
+                     .columns = of->n,
+                     .data = p->c,
+                     .pitch = of->n,
+                     .batch = d.batch,
+                     .batch_pitch = of->m * of->n };
+    bsm_matmul product = { .struct_size = sizeof product,
+                           .a = &p->a.matrix,
+                           .b = &p->b.matrix,
+                           .d = &d,
+                           .groups = of->groups,
+                           .group_rows = of->group_rows };
     if (of->direct) {
         product.alpha = of->alpha, product.alpha_per = of->alpha_per, product.beta = of->beta;
         product.c = of->c != BSM_FORMAT_NONE ? &c : NULL;
@@ -300,9 +361,11 @@ static void compare_bits(struct test *t, const struct gemm_case *of, const struc
         uint32_t got = 0, want = 0;
         memcpy(&got, p->got + i, (size_t)bytes);
         memcpy(&want, p->want + i, (size_t)bytes);
-        FAIL(t, "%s x %s, %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": row %" PRId64 ", column %" PRId64
-             " is 0x%x, not 0x%x", element_name(of->a), element_name(of->b), of->instance->tile, of->m, of->n, of->k, row,
-             at % p->d_pitch, got, want);
+        FAIL(t,
+             "%s x %s, %s, %" PRId64 " x %" PRId64 " x %" PRId64 ": row %" PRId64 ", column %" PRId64
+             " is 0x%x, not 0x%x",
+             element_name(of->a), element_name(of->b), of->instance->tile, of->m, of->n, of->k, row, at % p->d_pitch,
+             got, want);
         return;
     }
 }
@@ -322,8 +385,8 @@ static void fill_c(struct test *t, const struct gemm_case *of, struct problem *p
     p->c_bytes = count * bytes;
     p->c = malloc((size_t)p->c_bytes);
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t bits = bsm_element_encode(element_of(of->c), (double)rnd_between(t, -16, 16) / 4,
-                                                 BSM_ROUND_NEAREST_EVEN, true, 0);
+        const uint32_t bits =
+            bsm_element_encode(element_of(of->c), (double)rnd_between(t, -16, 16) / 4, BSM_ROUND_NEAREST_EVEN, true, 0);
         memcpy(p->c + i * bytes, &bits, (size_t)bytes);
     }
 }
@@ -334,8 +397,9 @@ void gemm_case_run(struct test *t, const struct gemm_case *of)
     if (!hip_open(t) || !open_side(t, of, &p.a, of->a, of->m, of->a_batch)
         || !open_side(t, of, &p.b, of->b, of->n, of->groups != 0 ? of->groups : of->b_batch))
         return;
-    p.batch = of->groups != 0 ? of->groups : batch_of(of->a_batch) > batch_of(of->b_batch) ? of->a_batch
-                                                                                          : batch_of(of->b_batch);
+    p.batch = of->groups != 0                                 ? of->groups
+              : batch_of(of->a_batch) > batch_of(of->b_batch) ? of->a_batch
+                                                              : batch_of(of->b_batch);
     plant_nan(of, &p);
     if (of->c != BSM_FORMAT_NONE) fill_c(t, of, &p);
     p.d_pitch = of->d_pitch != 0 ? of->d_pitch : of->n;

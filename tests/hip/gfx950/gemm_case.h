@@ -10,7 +10,7 @@
 struct gemm_instance {
     const char *tile;
     int rows, columns, threads, dim;
-    bool scaled;
+    bool scaled, prepacked;
 };
 extern const struct gemm_instance gemm_instances[];
 extern const int gemm_instance_count;

@@ -8,8 +8,8 @@ typedef void *handle;
     X(hipInit, (unsigned)) \
     X(hipModuleLoadData, (handle *, const void *)) \
     X(hipModuleGetFunction, (handle *, handle, const char *)) \
-    X(hipModuleLaunchKernel, (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, \
-                              void **, void **)) \
+    X(hipModuleLaunchKernel, \
+      (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **)) \
     X(hipDeviceSynchronize, (void)) \
     X(hipMalloc, (void **, size_t)) \
     X(hipFree, (void *)) \
@@ -18,13 +18,19 @@ typedef void *handle;
 
 static struct {
     bool open;
-#define X(name, parameters) int (*name) parameters;
+#define X(name, parameters) int(*name) parameters;
     FUNCTIONS(X)
 #undef X
 } hip;
 
-static struct { void *of[64]; int count; } memory;
-static struct { char file[256]; handle module; } modules[256];
+static struct {
+    void *of[64];
+    int count;
+} memory;
+static struct {
+    char file[256];
+    handle module;
+} modules[256];
 static int module_count;
 
 bool hip_open(struct test *t)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The code objects of the GEMM kernels of gfx950 by their metadata and machine code: no scratch, no spilled register,
 LDS and registers for the workgroups that a CU shall hold, all together within their size; and the inner loops by
-bench/gpu/mfma_loop.py: the shares of the matrix pipe that docs/design/gfx950-kernels.md names, no wait for all loads, no
-register moved.
+bench/gpu/mfma_loop.py: shares of the matrix pipe (docs/design/gfx950-kernels.md), no wait for all loads, no register
+moved.
 
 usage: test_code_objects.py FOLDER"""
 import glob
@@ -23,11 +23,13 @@ TOOL = os.path.join(HERE, "../../../bench/gpu/mfma_loop.py")
 MOST_BYTES = 2 << 20
 LDS_OF_CU, REGISTERS = 160 * 1024, 512
 # Workgroups of 4 waves that a CU holds, by tile.
-GROUPS = {"256x256": 1, "256x256_32": 1, "128x128": 2, "32x128": 2}
+GROUPS = {"256x256": 1, "256x256_32": 1, "128x128": 2, "32x128": 2, "256x256_prepacked": 1,
+          "32x128_prepacked": 2}
 # Pair and tile: least share of the matrix pipe by the largest of the clocks, and walked in order.
 LEAST = {"e2m1_e2m1_256x256": (0.85, 0.85), "e2m1_e2m1_256x256_32": (0.85, 0.85), "e4m3_e4m3_256x256": (0.92, 0.92),
          "e4m3_e4m3_256x256_32": (0.92, 0.92), "e4m3_e2m1_256x256": (0.92, 0.92), "e2m3_e2m3_256x256": (0.85, 0.85),
-         "bf16_256x256": (0.92, 0.92), "e4m3_e4m3_128x128": (0.85, 0), "e2m1_e2m1_128x128": (0.85, 0)}
+         "bf16_256x256": (0.92, 0.92), "e2m1_e2m1_256x256_prepacked": (0.85, 0.85),
+         "e4m3_e4m3_256x256_prepacked": (0.92, 0.92), "e4m3_e4m3_128x128": (0.85, 0), "e2m1_e2m1_128x128": (0.85, 0)}
 
 
 def program(name):
@@ -43,7 +45,7 @@ def instance_of(path):
 
 def files():
     found = sorted(glob.glob(os.path.join(FOLDER, "gemm_*.hsaco")))
-    check(len(found) == 4 * 25 + 3, f"{len(found)} code objects")
+    check(len(found) == 4 * 25 + 3 + 2 * 7, f"{len(found)} code objects")
     return found
 
 
@@ -56,7 +58,7 @@ def metadata_are_as_wanted():
         # Spilled SGPRs go to lanes of a VGPR, and come back outside of the inner loop: inner_loops has no such move.
         for key in ("private_segment_fixed_size", "vgpr_spill_count"):
             check(numbers[key] == 0, f"{name}: {key} is {numbers[key]}")
-        groups = GROUPS[re.search(r"\d+x\d+(_32)?$", name).group()]
+        groups = GROUPS[re.search(r"\d+x\d+(_32|_prepacked)?$", name).group()]
         check(numbers["group_segment_fixed_size"] * groups <= LDS_OF_CU,
               f"{name}: {numbers['group_segment_fixed_size']} bytes of LDS, {groups} workgroups a CU")
         check(numbers["vgpr_count"] * groups <= REGISTERS, f"{name}: {numbers['vgpr_count']} registers")

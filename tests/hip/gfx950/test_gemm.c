@@ -1,10 +1,11 @@
 /* Every instance of the GEMM kernels of gfx950 on gfxsim, with every pair of elements, at the edges of M, N and K, and
  * all that their epilogue does, against the library on the CPU.  Data are such that every sum is exact in fp32 in any
- * order: bits are compared.  The environment chooses gfxsim's schedule, seed and rounding; the list of tests has several
- * of them. */
+ * order: bits are compared.  The environment chooses gfxsim's schedule, seed and rounding; the list of tests has
+ * several of them. */
 #include "gemm_case.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E2M3, BSM_MXFP6_E3M2, BSM_MXFP4 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
@@ -59,6 +60,36 @@ static void some_pairs_of_the_tile(struct test *t, const char *tile)
 static void some_pairs_256x256(struct test *t) { some_pairs_of_the_tile(t, "256x256"); }
 static void some_pairs_256x256_32(struct test *t) { some_pairs_of_the_tile(t, "256x256_32"); }
 
+static bsm_format format_named(const char *name)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (strcasecmp(bsm_element_get(bsm_format_get(formats[i])->element)->name, name) == 0) return formats[i];
+    return BSM_FORMAT_NONE;
+}
+
+static void prepacked_weights(struct test *t)
+{
+#define PAIR(a, b) { #a, #b },
+    static const char *const pairs[][2] = { BSMI_HIP_GEMM_PREPACKED_PAIRS(PAIR) };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (int j = 0; j < 6; j++) {
+            const struct gemm_instance *instance = instance_of(j == 0 ? "256x256_prepacked" : "32x128_prepacked", true);
+            run_pair(t, instance, format_named(pairs[i][0]), format_named(pairs[i][1]));
+        }
+    for (int64_t k = 3; k < 600; k += 29) {
+        const struct gemm_case of = { .instance = instance_of("32x128_prepacked", true),
+                                      .m = 20,
+                                      .n = 150,
+                                      .k = k,
+                                      .a = formats[k % FORMATS],
+                                      .b = BSM_MXFP4,
+                                      .a_batch = 2,
+                                      .b_batch = 2,
+                                      .d = BSM_FORMAT_FP32 };
+        gemm_case_run(t, &of);
+    }
+}
+
 static void bf16_rows(struct test *t)
 {
     for (int i = 0; i < gemm_instance_count; i++)
@@ -69,12 +100,18 @@ static void bf16_rows(struct test *t)
 /* K of every remainder that a step can have, for one pair of each kind of step. */
 static void every_rest_of_k(struct test *t)
 {
-    static const bsm_format pairs[][2] = { { BSM_MXFP4, BSM_MXFP4 }, { BSM_MXFP6_E2M3, BSM_MXFP8_E5M2 },
+    static const bsm_format pairs[][2] = { { BSM_MXFP4, BSM_MXFP4 },
+                                           { BSM_MXFP6_E2M3, BSM_MXFP8_E5M2 },
                                            { BSM_MXFP8_E4M3, BSM_MXFP4 } };
     for (int pair = 0; pair < 3; pair++)
         for (int64_t k = 1 + rnd_below(t, 8); k < 530; k += 8) {
-            const struct gemm_case of = { .instance = instance_of("32x128", true), .a = pairs[pair][0],
-                                          .b = pairs[pair][1], .m = 17, .n = 40, .k = k, .d = BSM_FORMAT_FP32 };
+            const struct gemm_case of = { .instance = instance_of("32x128", true),
+                                          .a = pairs[pair][0],
+                                          .b = pairs[pair][1],
+                                          .m = 17,
+                                          .n = 40,
+                                          .k = k,
+                                          .d = BSM_FORMAT_FP32 };
             gemm_case_run(t, &of);
         }
 }
@@ -103,9 +140,15 @@ static void every_epilogue(struct test *t)
         const int type = i % 3, c_type = i / 3 % 3, bias_type = (i / 9 + i) % 3;
         draw_numbers(t, bias_type == 1 ? BSM_BF16 : BSM_FP16);
         for (int j = 0; j < MOST; j++) alphas[j] = (float)rnd_between(t, -4, 4) / 2;
-        struct gemm_case of = { .instance = instance_of(i % 8 == 0 ? "128x128" : "32x128", true), .a = BSM_MXFP4,
-                                .b = formats[i % FORMATS], .m = rnd_between(t, 1, 40), .n = rnd_between(t, 1, 140),
-                                .k = 32 * rnd_between(t, 1, 6), .d = types[type], .direct = true, .relu = i % 5 == 0 };
+        struct gemm_case of = { .instance = instance_of(i % 8 == 0 ? "128x128" : "32x128", true),
+                                .a = BSM_MXFP4,
+                                .b = formats[i % FORMATS],
+                                .m = rnd_between(t, 1, 40),
+                                .n = rnd_between(t, 1, 140),
+                                .k = 32 * rnd_between(t, 1, 6),
+                                .d = types[type],
+                                .direct = true,
+                                .relu = i % 5 == 0 };
         if (i % 4 != 3) of.alpha = alphas, of.alpha_per = (bsm_per)(i / 4 % 4);
         if (i % 3 != 0) of.c = types[c_type], of.beta = &betas[i % 7 % 3];
         if (i % 2 == 0) {
@@ -120,20 +163,36 @@ static void every_epilogue(struct test *t)
 static void batches(struct test *t)
 {
     for (int i = 0; i < 4; i++) {
-        const struct gemm_case of = { .instance = instance_of("32x128", true), .a = formats[i], .b = BSM_MXFP4, .m = 35,
-                                      .n = 130, .k = 70, .a_batch = i == 1 ? 1 : 3, .b_batch = i == 2 ? 1 : 3,
-                                      .d = BSM_FORMAT_FP32, .direct = i != 0 };
+        const struct gemm_case of = { .instance = instance_of("32x128", true),
+                                      .a = formats[i],
+                                      .b = BSM_MXFP4,
+                                      .m = 35,
+                                      .n = 130,
+                                      .k = 70,
+                                      .a_batch = i == 1 ? 1 : 3,
+                                      .b_batch = i == 2 ? 1 : 3,
+                                      .d = BSM_FORMAT_FP32,
+                                      .direct = i != 0 };
         gemm_case_run(t, &of);
     }
 }
 
 static void groups(struct test *t)
 {
-    static const int64_t rows[][5] = { { 5, 0, 40, 1, 33 }, { 32, 32, 0, 0, 7 }, { 0, 0, 0, 0, 3 }, { 31, 1, 64, 2, 90 } };
+    static const int64_t rows[][5] = {
+        { 5, 0, 40, 1, 33 }, { 32, 32, 0, 0, 7 }, { 0, 0, 0, 0, 3 }, { 31, 1, 64, 2, 90 }
+    };
     for (int i = 0; i < 8; i++) {
-        struct gemm_case of = { .instance = instance_of(i % 4 == 3 ? "128x128" : "32x128", true), .a = formats[i % FORMATS],
-                                .b = formats[(i + 2) % FORMATS], .n = 131, .k = 96, .groups = 5,
-                                .group_rows = rows[i % 4], .d = BSM_FORMAT_BF16, .direct = true, .band_rows = 1 + i % 3 };
+        struct gemm_case of = { .instance = instance_of(i % 4 == 3 ? "128x128" : "32x128", true),
+                                .a = formats[i % FORMATS],
+                                .b = formats[(i + 2) % FORMATS],
+                                .n = 131,
+                                .k = 96,
+                                .groups = 5,
+                                .group_rows = rows[i % 4],
+                                .d = BSM_FORMAT_BF16,
+                                .direct = true,
+                                .band_rows = 1 + i % 3 };
         for (int g = 0; g < 5; g++) of.m += rows[i % 4][g];
         gemm_case_run(t, &of);
     }
@@ -143,8 +202,13 @@ static void groups(struct test *t)
 static void order_of_tiles(struct test *t)
 {
     for (int i = 0; i < 4; i++) {
-        const struct gemm_case of = { .instance = instance_of("32x128", true), .a = BSM_MXFP4, .b = BSM_MXFP4,
-                                      .m = 32 * (1 + 2 * i) + 1, .n = 128 * (5 - i) + 9, .k = 32, .d = BSM_FORMAT_FP32,
+        const struct gemm_case of = { .instance = instance_of("32x128", true),
+                                      .a = BSM_MXFP4,
+                                      .b = BSM_MXFP4,
+                                      .m = 32 * (1 + 2 * i) + 1,
+                                      .n = 128 * (5 - i) + 9,
+                                      .k = 32,
+                                      .d = BSM_FORMAT_FP32,
                                       .band_rows = 1 + i };
         gemm_case_run(t, &of);
     }
@@ -154,8 +218,13 @@ static void order_of_tiles(struct test *t)
 static void nans(struct test *t)
 {
     for (int i = 0; i < 9; i++) {
-        const struct gemm_case of = { .instance = instance_of("32x128", true), .a = formats[i % 2], .b = formats[i % FORMATS],
-                                      .m = 31, .n = 65, .k = DRAWN(t, 64, 100, 300), .nan_scale = 1 + i % 3,
+        const struct gemm_case of = { .instance = instance_of("32x128", true),
+                                      .a = formats[i % 2],
+                                      .b = formats[i % FORMATS],
+                                      .m = 31,
+                                      .n = 65,
+                                      .k = DRAWN(t, 64, 100, 300),
+                                      .nan_scale = 1 + i % 3,
                                       .d = i % 3 == 0   ? BSM_FORMAT_FP32
                                            : i % 3 == 1 ? BSM_FORMAT_BF16
                                                         : BSM_FORMAT_FP16,
@@ -169,10 +238,17 @@ static void nan_scales_by_bits(struct test *t)
 {
     for (int i = 0; i < 12; i++) {
         const struct gemm_case of = { .instance = instance_of(i % 6 == 5 ? "256x256_32" : "32x128", true),
-                                      .a = formats[i % FORMATS], .b = formats[(i + 3) % FORMATS], .m = rnd_between(t, 1, 90),
-                                      .n = rnd_between(t, 1, 200), .k = DRAWN(t, 32, 64, 100, 300, 520), .nan_scale = 1 + i % 2,
-                                      .a_batch = i % 3 == 2 ? 2 : 1, .b_batch = i % 3 == 2 ? 2 : 1, .flagged_nans = true,
-                                      .d = BSM_FORMAT_FP32, .direct = i % 4 != 0 };
+                                      .a = formats[i % FORMATS],
+                                      .b = formats[(i + 3) % FORMATS],
+                                      .m = rnd_between(t, 1, 90),
+                                      .n = rnd_between(t, 1, 200),
+                                      .k = DRAWN(t, 32, 64, 100, 300, 520),
+                                      .nan_scale = 1 + i % 2,
+                                      .a_batch = i % 3 == 2 ? 2 : 1,
+                                      .b_batch = i % 3 == 2 ? 2 : 1,
+                                      .flagged_nans = true,
+                                      .d = BSM_FORMAT_FP32,
+                                      .direct = i % 4 != 0 };
         gemm_case_run(t, &of);
     }
 }
@@ -181,8 +257,13 @@ static void nan_scales_by_bits(struct test *t)
 static void all_codes(struct test *t)
 {
     for (int i = 0; i < FORMATS * FORMATS; i++) {
-        const struct gemm_case of = { .instance = instance_of("32x128", true), .a = formats[i / FORMATS],
-                                      .b = formats[i % FORMATS], .m = 32, .n = 24, .k = 200, .wide = true,
+        const struct gemm_case of = { .instance = instance_of("32x128", true),
+                                      .a = formats[i / FORMATS],
+                                      .b = formats[i % FORMATS],
+                                      .m = 32,
+                                      .n = 24,
+                                      .k = 200,
+                                      .wide = true,
                                       .d = BSM_FORMAT_FP32 };
         gemm_case_run(t, &of);
     }
@@ -197,10 +278,12 @@ static bool named_instance(struct gemm_case *of)
             const struct gemm_instance *instance = &gemm_instances[i];
             char own[256] = "bf16";
             if (instance->scaled)
-                snprintf(own, sizeof own, "%s_%s", bsm_element_get(bsm_format_get(formats[pair / FORMATS])->element)->name,
+                snprintf(own, sizeof own, "%s_%s",
+                         bsm_element_get(bsm_format_get(formats[pair / FORMATS])->element)->name,
                          bsm_element_get(bsm_format_get(formats[pair % FORMATS])->element)->name);
             const size_t length = strlen(own);
-            if (strncmp(name, own, length) != 0 || name[length] != '_' || strcmp(name + length + 1, instance->tile) != 0)
+            if (strncmp(name, own, length) != 0 || name[length] != '_'
+                || strcmp(name + length + 1, instance->tile) != 0)
                 continue;
             *of = (struct gemm_case){ .instance = instance,
                                       .a = instance->scaled ? formats[pair / FORMATS] : BSM_FORMAT_BF16,
@@ -234,7 +317,7 @@ static void one_instance(struct test *t)
     gemm_case_run(t, &of);
     of.alpha_per = BSM_PER_BATCH, of.bias = NULL, of.a_batch = of.b_batch = 2;
     gemm_case_run(t, &of);
-    of.alpha_per = BSM_PER_COLUMN, of.beta = NULL, of.c = BSM_FORMAT_NONE, of.relu = true;   /* zeros of both signs */
+    of.alpha_per = BSM_PER_COLUMN, of.beta = NULL, of.c = BSM_FORMAT_NONE, of.relu = true; /* zeros of both signs */
     numbers[1] = 0;
     gemm_case_run(t, &of);
     of.m = 45, of.a_batch = of.b_batch = 0, of.groups = 3, of.group_rows = rows;
@@ -244,10 +327,20 @@ static void one_instance(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(every_pair_32x128), TEST(every_pair_128x128), TEST(some_pairs_256x256), TEST(some_pairs_256x256_32),
-        TEST(bf16_rows),         TEST(every_rest_of_k),    TEST(every_epilogue),     TEST(batches),
-        TEST(groups),            TEST(order_of_tiles),     TEST(nans),               TEST(all_codes),
+        TEST(every_pair_32x128),
+        TEST(every_pair_128x128),
+        TEST(some_pairs_256x256),
+        TEST(some_pairs_256x256_32),
+        TEST(bf16_rows),
+        TEST(every_rest_of_k),
+        TEST(every_epilogue),
+        TEST(batches),
+        TEST(groups),
+        TEST(order_of_tiles),
+        TEST(nans),
+        TEST(all_codes),
         TEST(nan_scales_by_bits),
+        TEST(prepacked_weights),
     };
     static const struct test_case one[] = { TEST(one_instance) };
     return getenv("GFX950_INSTANCE") != NULL ? TEST_MAIN(argc, argv, one) : TEST_MAIN(argc, argv, cases);
