@@ -34,7 +34,7 @@
 #   make mutate-cuda  of these, the instructions taken out of the CUDA kernels, one at a time
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     the library and the command, into PREFIX (/usr/local)
-#   make install-cudasim  cudasim into PREFIX
+#   make install-cudasim  cudasim into PREFIX; install-gfxsim: gfxsim
 #   make test-bare   make demo, install and test in a Debian with gcc, make and git alone, made in build/bare: needs root (STEPS: which)
 #   make test-bare-python  the wheel in a Debian with python3 and python3-venv alone, made in build/bare: needs root
 #   make format      wraps lines of C and CUDA that are longer than 120 columns (clang-format)
@@ -215,6 +215,11 @@ install-cudasim:
 	@$(call build,release,--target cudasim cudasim_runtime cudasim_command)
 	@cmake --install build/release --prefix $(PREFIX) --component cudasim
 
+install-gfxsim:
+	@scripts/need $(tools)
+	@$(call build,release,--target gfxsim)
+	@cmake --install build/release --prefix $(PREFIX) --component gfxsim
+
 wheel:
 	@scripts/need cc cmake python3 venv
 	@scripts/wheel
@@ -248,4 +253,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim wheel test-wheel test-torch search-python test-bare-python test-bare format clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch search-python test-bare-python test-bare format clean

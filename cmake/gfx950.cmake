@@ -3,10 +3,11 @@
 #   BSMI_GFX950_CLANG            the compiler, or empty; BSMI_GFX950_STATE then says why
 #   add_code_object(NAME SOURCE FLAG...)   one more: ${CMAKE_CURRENT_BINARY_DIR}/NAME.hsaco from SOURCE, a file of the
 #                                current folder
-#   BSMI_CODE_OBJECTS            global property: the files of all
+#   BSMI_CODE_OBJECTS, BSMI_CODE_OBJECT_NAMES    global properties: the files of all, and their names
 set(BLOCKSCALE_HIP "AUTO" CACHE STRING "Kernels for gfx950: AUTO (where a clang is that compiles them), ON or OFF")
+set(BLOCKSCALE_HIP_OBJECTS "" CACHE PATH "Takes the code objects from the src/hip of another build folder instead of compiling them")
 set(BSMI_GFX950_FLAGS -x c -std=c17 -target amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib -ffreestanding -O3
-  -ffp-contract=off -Wall -Wextra -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -Wl,-s)
+  -ffp-contract=off -Wall -Wextra -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -Wl,-s -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 set(BSMI_GFX950_CLANG "")
 set(BSMI_GFX950_STATE "not built: BLOCKSCALE_HIP=OFF")
 if(NOT BLOCKSCALE_HIP STREQUAL "OFF")
@@ -35,12 +36,16 @@ __attribute__((device_kernel)) void k(__attribute__((address_space(1))) v4 *d, v
   endif()
 endif()
 
-# Run in the folder of the source, so that no path of this machine gets into the file.
 function(add_code_object name source)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}.hsaco)
-  add_custom_command(OUTPUT ${file}
-    COMMAND ${BSMI_GFX950_CLANG} ${BSMI_GFX950_FLAGS} ${ARGN} -MD -MF ${file}.d -MT ${file} -o ${file} ${source}
-    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source} DEPFILE ${file}.d VERBATIM COMMENT "gfx950: ${name}")
+  if(BLOCKSCALE_HIP_OBJECTS)
+    set(file ${BLOCKSCALE_HIP_OBJECTS}/${name}.hsaco)
+  else()
+    add_custom_command(OUTPUT ${file}
+      COMMAND ${BSMI_GFX950_CLANG} ${BSMI_GFX950_FLAGS} ${ARGN} -MD -MF ${file}.d -MT ${file} -o ${file} ${source}
+      DEPENDS ${source} DEPFILE ${file}.d VERBATIM COMMENT "gfx950: ${name}")
+  endif()
   set_property(GLOBAL APPEND PROPERTY BSMI_CODE_OBJECTS ${file})
+  set_property(GLOBAL APPEND PROPERTY BSMI_CODE_OBJECT_NAMES ${name})
 endfunction()

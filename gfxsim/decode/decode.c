@@ -79,6 +79,7 @@ static void source(struct reader *r, struct operand *o, uint32_t code)
     else if (code >= 193 && code <= 208) o->value = (uint64_t)(192 - (int64_t)code);
     else if (code >= 240 && code <= 248)
         o->value = inline_float(code, o->dwords == 2 && o->type != 'f' ? 'e' : o->type);
+    else if (code >= 235 && code <= 238 && o->dwords == 2) o->kind = OPERAND_BIT, o->index = (uint16_t)code;
     else if (code >= 251 && code <= 253) o->kind = OPERAND_BIT, o->index = (uint16_t)code;
     else if (code == 255) {
         o->kind = OPERAND_LITERAL;
@@ -243,6 +244,8 @@ static void short_vector(struct reader *r, enum format format, uint32_t opcode)
         && (in->operand[0].role == 'x' || in->operand[in->operands - 1].dwords > 1)
         && in->operand[in->operands - 1].role != 'm')
         r->wrong = true;
+    for (int i = 0; i < in->operands; i++)
+        if ((in->sdwa || in->dpp) && in->operand[i].role == 's' && in->operand[i].dwords > 1) r->wrong = true;
     /* signs of sources that are none */
     const uint32_t signs = in->neg | in->abs;
     if ((in->dpp || in->sdwa)
@@ -304,9 +307,12 @@ static void packed_vector(struct reader *r)
     in->clamp = bits(w, 15, 1);
     in->neg = (uint8_t)bits(v, 29, 3);
     in->abs = (uint8_t)bits(w, 8, 3);
-    if (p.s[0] == 255 || p.s[1] == 255) r->wrong = true;
+    if (p.s[0] == 255 || p.s[1] == 255 || (p.s[2] == 255 && in->operands > 3)) r->wrong = true;
     vector_operands(r, &p);
     if (reads) accumulator_source(r);
+    /* what a constant is worth as a half is not known: as fp32 it is */
+    for (int i = 1; i < in->operands && (in->row->flags & ROW_MIXED) != 0; i++)
+        if (in->operand[i].kind == OPERAND_CONSTANT && (in->op_sel_hi >> (i - 1) & 1) != 0) r->wrong = true;
 }
 
 /* ---- matrix instructions ---- */
@@ -373,6 +379,7 @@ static void scalar_alu(struct reader *r, enum format format, uint32_t opcode)
     in->encoding = (uint8_t)format;
     read_operands(in);
     in->simm = (int16_t)bits(w, 0, 16);
+    if (format == FORMAT_SOPP && opcode == 28 && in->simm != 0) r->wrong = true;
     int next = 0;
     for (int i = 0; i < in->operands; i++) {
         struct operand *o = &in->operand[i];
@@ -383,7 +390,10 @@ static void scalar_alu(struct reader *r, enum format format, uint32_t opcode)
         } else source(r, o, bits(w, next++ == 0 ? 0 : 8, 8));
         if ((in->row->flags & ROW_VECTOR_SOURCES) != 0 && o->kind != OPERAND_SGPR) r->wrong = true;
     }
-    if (format == FORMAT_SOPC && opcode == 17) in->simm = (int32_t)bits(w, 8, 8);
+    if (format == FORMAT_SOPC && opcode == 17) {
+        in->simm = (int32_t)bits(w, 8, 8);
+        if (in->simm > 15) r->wrong = true;
+    }
 }
 
 static void scalar_memory(struct reader *r)
@@ -434,37 +444,47 @@ static void lds_access(struct reader *r)
     }
 }
 
+/* Of an atomic without sc0 nothing comes back. */
+static void drop_result(struct insn *in)
+{
+    if ((in->row->flags & ROW_RETURNS) == 0 || in->sc0) return;
+    for (int i = 0; i + 1 < in->operands; i++) in->operand[i] = in->operand[i + 1];
+    in->operands--;
+}
+
 static void global_access(struct reader *r)
 {
     struct insn *in = r->in;
     const uint32_t w = r->word[0], v = literal(r);
-    if (bits(w, 14, 2) != 2 || !find(in, FORMAT_GLOBAL, bits(w, 18, 7))) return;
-    in->encoding = FORMAT_GLOBAL;
+    static const enum format segments[4] = { FORMAT_FLAT, FORMAT_SCRATCH, FORMAT_GLOBAL, FORMAT_COUNT };
+    const enum format format = segments[bits(w, 14, 2)];
+    if (format == FORMAT_COUNT || !find(in, format, bits(w, 18, 7))) return;
+    in->encoding = (uint8_t)format;
     read_operands(in);
     in->offset = (int32_t)(bits(w, 0, 13) << 19) >> 19;
     in->sc0 = bits(w, 16, 1);
     in->nt = bits(w, 17, 1);
     in->sc1 = bits(w, 25, 1);
     in->lds = (in->row->flags & ROW_TO_LDS) != 0;
-    const bool accumulator = bits(v, 23, 1), off = bits(v, 16, 7) == 0x7f;
-    if (bits(w, 13, 1) != 0) r->wrong = true;
+    const bool accumulator = bits(v, 23, 1), off = bits(v, 16, 7) == 0x7f, flat = format == FORMAT_FLAT,
+               scratch = format == FORMAT_SCRATCH, has_vector = !scratch || bits(w, 13, 1) != 0;
+    if (!scratch && bits(w, 13, 1) != 0) r->wrong = true;
+    if (flat && (bits(w, 12, 1) != 0 || bits(v, 16, 7) != 0)) r->wrong = true;
     for (int i = 0; i < in->operands; i++) {
         struct operand *o = &in->operand[i];
         if (o->role == 'd') vector(r, o, bits(v, 24, 8), accumulator);
         else if (o->role == 'a') {
-            o->dwords = off ? 2 : 1;
-            vector(r, o, bits(v, 0, 8), false);
+            if (!scratch) o->dwords = off || flat ? 2 : 1;
+            if (has_vector) vector(r, o, bits(v, 0, 8), false);
+            else if (bits(v, 0, 8) != 0) r->wrong = true;
         } else if (o->role == 'b') {
             if (off) o->kind = OPERAND_NONE;
             else scalar(r, o, bits(v, 16, 7));
         } else vector(r, o, bits(v, 8, 8), accumulator);
     }
     /* floating-point atomics have no form that returns into an AGPR (LLVM) */
-    if ((in->row->opcode == 77 || in->row->opcode == 78) && accumulator && in->sc0) r->wrong = true;
-    if ((in->row->flags & ROW_RETURNS) != 0 && !in->sc0) {                /* an atomic that returns nothing */
-        for (int i = 0; i + 1 < in->operands; i++) in->operand[i] = in->operand[i + 1];
-        in->operands--;
-    }
+    if (in->row->opcode >= 77 && in->row->opcode <= 81 && accumulator && in->sc0) r->wrong = true;
+    drop_result(in);
 }
 
 static void buffer_access(struct reader *r)
@@ -483,6 +503,7 @@ static void buffer_access(struct reader *r)
     in->nt = bits(w, 17, 1);
     const bool accumulator = bits(v, 23, 1);
     if (in->lds && (in->row->flags & ROW_TO_LDS) == 0) r->wrong = true;
+    if (in->operands == 0 && (bits(w, 0, 14) != 0 || in->nt || v != 0)) r->wrong = true;
     for (int i = 0; i < in->operands; i++) {
         struct operand *o = &in->operand[i];
         if (o->role == 'd') {

@@ -18,13 +18,15 @@ enum format {
     FORMAT_SOP2, FORMAT_SOPK, FORMAT_SOP1, FORMAT_SOPC, FORMAT_SOPP, FORMAT_SMEM,
     FORMAT_VOP1, FORMAT_VOP2, FORMAT_VOPC,                     /* with their VOP3 forms */
     FORMAT_VOP3, FORMAT_VOP3P, FORMAT_MFMA,
-    FORMAT_DS, FORMAT_GLOBAL, FORMAT_BUFFER,
+    FORMAT_DS, FORMAT_GLOBAL, FORMAT_FLAT, FORMAT_SCRATCH, FORMAT_BUFFER,
     FORMAT_COUNT
 };
 
 /* What the machine has to know of a row. */
 enum row_flags {
     ROW_FLOAT = 1,            /* sources may be negated or made absolute (neg, abs) */
+    ROW_BITWISE = 2,          /* a bit of the result comes from one bit of each source, whatever their values; `detail`
+                                 has a bit for each source that is a count, which decides about all */
     ROW_BYTEWISE = 4,         /* a byte of the result is undefined where that byte of a source is */
     ROW_OWN_DEFINED = 8,      /* the handler works out itself which bytes of the result are defined */
     ROW_SELECTS = 16,         /* op_sel names halves or bytes, also of the destination */
@@ -37,7 +39,10 @@ enum row_flags {
     ROW_FLOATS_OUT = 4096,    /* the result is a float: output modifiers */
     ROW_VECTOR_SOURCES = 8192,/* all operands are registers */
     ROW_NO_SHORT = 16384,     /* of VOP1 and VOP2: has no long form, and no suffix that tells it apart */
-    ROW_SCALAR_LANE = 32768   /* reads a lane of one vector register, or writes one: the rest are scalars */
+    ROW_SCALAR_LANE = 32768,  /* reads a lane of one vector register, or writes one: the rest are scalars */
+    ROW_HALF = 65536,         /* op_sel names halves; the destination's other half stays */
+    ROW_CLAMPS = 131072,      /* clamp saturates whole numbers: the handler's work */
+    ROW_MIXED = 262144        /* VOP3P: sources are fp32, or the half that op_sel names where op_sel_hi is set */
 };
 
 struct wave;
@@ -85,7 +90,7 @@ enum operand_kind {
     OPERAND_AGPR,
     OPERAND_CONSTANT,         /* value */
     OPERAND_LITERAL,          /* value, 32 bits behind the instruction */
-    OPERAND_BIT               /* VCCZ 251, EXECZ 252, SCC 253 */
+    OPERAND_BIT               /* VCCZ 251, EXECZ 252, SCC 253; bases of LDS and scratch memory 235 to 238 */
 };
 
 struct operand {

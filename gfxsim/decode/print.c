@@ -47,10 +47,16 @@ static void operand(struct report_text *t, const struct operand *o)
     case OPERAND_LITERAL:
         report_add(t, "0x%x",
                    (unsigned)(o->type == 'e'   ? o->value >> 32
-                              : o->type == 'w' ? o->value & 0xffff
+                              : o->type == 'w' || o->type == 'h' ? o->value & 0xffff
                                                : o->value & 0xffffffff));
         break;
-    default: report_add(t, "%s", o->index == 251 ? "src_vccz" : o->index == 252 ? "src_execz" : "src_scc"); break;
+    default:
+        if (o->index < 240) {
+            report_add(t, "src_%s_%s", o->index < 237 ? "shared" : "private", o->index % 2 != 0 ? "base" : "limit");
+            break;
+        }
+        report_add(t, "%s", o->index == 251 ? "src_vccz" : o->index == 252 ? "src_execz" : "src_scc");
+        break;
     }
 }
 
@@ -82,6 +88,17 @@ static void program_flow(struct report_text *t, const struct insn *in)
     case 2: case 4: case 5: case 6: case 7: case 8: case 9: report_add(t, " %u", simm); break;
     default: report_add(t, simm <= 64 ? " %u" : " 0x%x", simm); break;
     }
+}
+
+/* What s_set_gpr_idx_on moves. */
+static void indexed(struct report_text *t, uint32_t which)
+{
+    static const char *const names[4] = { "SRC0", "SRC1", "SRC2", "DST" };
+    const char *between = "";
+    report_add(t, ", gpr_idx(");
+    for (int i = 0; i < 4; i++)
+        if (which >> i & 1) report_add(t, "%s%s", between, names[i]), between = ",";
+    report_add(t, ")");
 }
 
 static const char *const selections[8] = { "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "?" };
@@ -129,7 +146,12 @@ static void modifiers(struct report_text *t, const struct insn *in, int sources)
     } else if (packed) {
         const uint32_t all = (1u << sources) - 1;
         if ((in->op_sel & all) != 0) list(t, "op_sel", in->op_sel, sources);
-        if ((in->op_sel_hi & all) != all) list(t, "op_sel_hi", in->op_sel_hi, sources);
+        const bool mixed = (in->row->flags & ROW_MIXED) != 0;
+        if ((in->op_sel_hi & all) != (mixed ? 0 : all)) list(t, "op_sel_hi", in->op_sel_hi, sources);
+        if (mixed) {
+            if (in->clamp) report_add(t, " clamp");
+            return;
+        }
         if ((in->neg & all) != 0) list(t, "neg_lo", in->neg, sources);
         if ((in->abs & all) != 0) list(t, "neg_hi", in->abs, sources);
         if (in->clamp) report_add(t, " clamp");
@@ -176,7 +198,7 @@ static const char *suffix(const struct insn *in)
 static void print_operands(struct report_text *t, const struct insn *in)
 {
     const bool floats = (in->row->flags & ROW_FLOAT) != 0
-                        && (in->encoding == FORMAT_VOP3 || in->sdwa || in->dpp);
+                        && (in->encoding == FORMAT_VOP3 || in->sdwa || in->dpp || (in->row->flags & ROW_MIXED) != 0);
     int source = 0, shown = 0;
     for (int i = 0; i < in->operands; i++) {
         const struct operand *o = &in->operand[i];
@@ -195,6 +217,7 @@ static void print_operands(struct report_text *t, const struct insn *in)
     const enum format f = in->encoding;
     if (f == FORMAT_SOPK && in->row->run != NULL) report_add(t, ", 0x%x", (unsigned)(uint16_t)in->simm);
     if (f == FORMAT_SOPP) program_flow(t, in);
+    if (f == FORMAT_SOPC && in->row->opcode == 17) indexed(t, (uint32_t)in->simm);
     if (f == FORMAT_SMEM && in->offset != 0 && in->operands > 2 && in->operand[2].kind == OPERAND_SGPR)
         report_add(t, in->offset < 0 ? " offset:-0x%x" : " offset:0x%x",
                    (unsigned)(in->offset < 0 ? -in->offset : in->offset));

@@ -110,7 +110,7 @@ static void read_argument(struct pack *p, struct argument *a, uint64_t entries)
 struct facts {
     const char *symbol;
     uint64_t symbol_bytes;
-    uint32_t most_threads, arguments;
+    uint32_t most_threads, arguments, kernarg_bytes, lds_bytes, private_bytes;
     struct argument *argument;
 };
 
@@ -127,6 +127,11 @@ static void read_arguments(struct pack *p, struct facts *f, uint64_t count)
     }
 }
 
+static uint32_t size_of(const struct item *value)
+{
+    return value->kind == KIND_NUMBER && value->number <= UINT32_MAX ? (uint32_t)value->number : 0;
+}
+
 /* A kernel's map; its facts go to the kernel whose descriptor has that symbol. */
 static void read_kernel(struct pack *p, struct code_object *o, uint64_t entries)
 {
@@ -140,6 +145,9 @@ static void read_kernel(struct pack *p, struct code_object *o, uint64_t entries)
         if (is(&key, ".symbol") && value.kind == KIND_TEXT) f.symbol = value.text, f.symbol_bytes = value.number;
         else if (is(&key, ".max_flat_workgroup_size") && value.kind == KIND_NUMBER)
             f.most_threads = (uint32_t)value.number;
+        else if (is(&key, ".kernarg_segment_size")) f.kernarg_bytes = size_of(&value);
+        else if (is(&key, ".group_segment_fixed_size")) f.lds_bytes = size_of(&value);
+        else if (is(&key, ".private_segment_fixed_size")) f.private_bytes = size_of(&value);
         skip(p, &value, 0);
     }
     for (uint32_t i = 0; i < o->kernels && !p->wrong; i++) {
@@ -148,6 +156,10 @@ static void read_kernel(struct pack *p, struct code_object *o, uint64_t entries)
             || memcmp(f.symbol, k->name, f.symbol_bytes - 3) != 0)
             continue;
         k->most_threads = f.most_threads;
+        /* descriptors made by hand leave these out */
+        if (f.kernarg_bytes > k->kernarg_bytes) k->kernarg_bytes = f.kernarg_bytes;
+        if (f.lds_bytes > k->lds_bytes) k->lds_bytes = f.lds_bytes;
+        if (f.private_bytes > k->private_bytes) k->private_bytes = f.private_bytes;
         k->argument = f.argument;
         k->arguments = f.arguments;
         return;

@@ -1,5 +1,6 @@
 /* Comparisons: a bit a lane of a mask. */
 #include "families.h"
+#include "matrix/elements.h"
 #include "valu.h"
 
 #define MASK_OF(name, expression) \
@@ -20,31 +21,51 @@ INTEGERS(i32, SA, SB)
 INTEGERS(u32, A, B)
 INTEGERS(i64, (int64_t)WA, (int64_t)WB)
 INTEGERS(u64, WA, WB)
-MASK_OF(lt_f32, FA < FB)
-MASK_OF(eq_f32, FA == FB)
-MASK_OF(le_f32, FA <= FB)
-MASK_OF(gt_f32, FA > FB)
-MASK_OF(lg_f32, FA < FB || FA > FB)
-MASK_OF(ge_f32, FA >= FB)
-MASK_OF(o_f32, FA == FA && FB == FB)
-MASK_OF(u_f32, FA != FA || FB != FB)
-MASK_OF(nge_f32, !(FA >= FB))
-MASK_OF(nlg_f32, !(FA < FB || FA > FB))
-MASK_OF(ngt_f32, !(FA > FB))
-MASK_OF(nle_f32, !(FA <= FB))
-MASK_OF(neq_f32, !(FA == FB))
-MASK_OF(nlt_f32, !(FA < FB))
+/* The numbers of a comparison are fp64 or exact in it. */
+static double real(const uint32_t *row, uint32_t l, char type)
+{
+    double d = as_float(row[l]);
+    if (type == 'h') d = half_to_float((uint16_t)row[l]);
+    else if (type == 'e') memcpy(&d, (uint64_t[]){ pair(row, l) }, sizeof d);
+    return d;
+}
+#define FLOAT_MASK(name, expression) \
+    static void name(struct lanes *x) \
+    { \
+        const char type = x->in->operand[1].type; \
+        for (uint32_t l = 0; l < LANES; l++) { \
+            const double a = real(x->s[0], l, type), b = real(x->s[1], l, type); \
+            x->mask_out |= (uint64_t)(expression) << l; \
+        } \
+    }
+FLOAT_MASK(lt, a < b)
+FLOAT_MASK(eq, a == b)
+FLOAT_MASK(le, a <= b)
+FLOAT_MASK(gt, a > b)
+FLOAT_MASK(lg, a < b || a > b)
+FLOAT_MASK(ge, a >= b)
+FLOAT_MASK(o, a == a && b == b)
+FLOAT_MASK(u, a != a || b != b)
+FLOAT_MASK(nge, !(a >= b))
+FLOAT_MASK(nlg, !(a < b || a > b))
+FLOAT_MASK(ngt, !(a > b))
+FLOAT_MASK(nle, !(a <= b))
+FLOAT_MASK(neq, !(a == b))
+FLOAT_MASK(nlt, !(a < b))
 
 /* Bits of B: signalling NaN, quiet NaN, then from -infinity to +infinity. */
-static bool in_class(uint32_t bits, uint32_t wanted)
+static bool in_class(uint64_t bits, int exponent_bits, int mantissa_bits, uint32_t wanted)
 {
-    const uint32_t exponent = bits >> 23 & 255, mantissa = bits & 0x7fffff;
-    const bool negative = bits >> 31;
-    if (exponent == 255 && mantissa != 0) return wanted >> ((mantissa >> 22) != 0 ? 1 : 0) & 1;
-    const int step = exponent == 255 ? 0 : exponent != 0 ? 1 : mantissa != 0 ? 2 : 3;
+    const uint64_t all = (UINT64_C(1) << exponent_bits) - 1, exponent = bits >> mantissa_bits & all,
+                   mantissa = bits & ((UINT64_C(1) << mantissa_bits) - 1);
+    const bool negative = bits >> (exponent_bits + mantissa_bits) & 1;
+    if (exponent == all && mantissa != 0) return wanted >> ((mantissa >> (mantissa_bits - 1)) != 0 ? 1 : 0) & 1;
+    const int step = exponent == all ? 0 : exponent != 0 ? 1 : mantissa != 0 ? 2 : 3;
     return wanted >> (negative ? 2 + step : 9 - step) & 1;
 }
-MASK_OF(class_f32, in_class(A, B))
+MASK_OF(class_f32, in_class(A, 8, 23, B))
+MASK_OF(class_f64, in_class(WA, 11, 52, B))
+MASK_OF(class_f16, in_class(A & 0xffff, 5, 10, B))
 
 #define SIX(suffix, first, words) \
     { "v_cmp_lt_" #suffix, first, words, 0, 0, valu_run, lt_##suffix }, \
@@ -53,12 +74,20 @@ MASK_OF(class_f32, in_class(A, B))
     { "v_cmp_gt_" #suffix, first + 3, words, 0, 0, valu_run, gt_##suffix }, \
     { "v_cmp_ne_" #suffix, first + 4, words, 0, 0, valu_run, ne_##suffix }, \
     { "v_cmp_ge_" #suffix, first + 5, words, 0, 0, valu_run, ge_##suffix }
-#define FLOAT(name, opcode) { "v_cmp_" #name, opcode, "c2 s1f s1f", ROW_FLOAT, 0, valu_run, name }
+#define FLOAT(name, suffix, opcode, words) \
+    { "v_cmp_" #name "_" #suffix, opcode, words, ROW_FLOAT, 0, valu_run, name }
+#define FLOATS(suffix, first, words) \
+    FLOAT(lt, suffix, first + 1, words), FLOAT(eq, suffix, first + 2, words), FLOAT(le, suffix, first + 3, words), \
+    FLOAT(gt, suffix, first + 4, words), FLOAT(lg, suffix, first + 5, words), FLOAT(ge, suffix, first + 6, words), \
+    FLOAT(o, suffix, first + 7, words), FLOAT(u, suffix, first + 8, words), FLOAT(nge, suffix, first + 9, words), \
+    FLOAT(nlg, suffix, first + 10, words), FLOAT(ngt, suffix, first + 11, words), \
+    FLOAT(nle, suffix, first + 12, words), FLOAT(neq, suffix, first + 13, words), \
+    FLOAT(nlt, suffix, first + 14, words)
 static const struct row rows[] = {
     { "v_cmp_class_f32", 16, "c2 s1f s1", ROW_FLOAT, 0, valu_run, class_f32 },
-    FLOAT(lt_f32, 65), FLOAT(eq_f32, 66), FLOAT(le_f32, 67), FLOAT(gt_f32, 68), FLOAT(lg_f32, 69), FLOAT(ge_f32, 70),
-    FLOAT(o_f32, 71), FLOAT(u_f32, 72), FLOAT(nge_f32, 73), FLOAT(nlg_f32, 74), FLOAT(ngt_f32, 75), FLOAT(nle_f32, 76),
-    FLOAT(neq_f32, 77), FLOAT(nlt_f32, 78),
+    { "v_cmp_class_f64", 18, "c2 s2e s1", ROW_FLOAT, 0, valu_run, class_f64 },
+    { "v_cmp_class_f16", 20, "c2 s1h s1", ROW_FLOAT, 0, valu_run, class_f16 },
+    FLOATS(f16, 32, "c2 s1h s1h"), FLOATS(f32, 64, "c2 s1f s1f"), FLOATS(f64, 96, "c2 s2e s2e"),
     SIX(i16, 161, "c2 s1w s1w"), SIX(u16, 169, "c2 s1w s1w"),
     SIX(i32, 193, "c2 s1 s1"), SIX(u32, 201, "c2 s1 s1"),
     SIX(i64, 225, "c2 s2i s2i"), SIX(u64, 233, "c2 s2i s2i"),

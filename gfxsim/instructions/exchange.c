@@ -55,7 +55,8 @@ static trap v_writelane_b32(struct wave *w, const struct insn *in)
     w->vgpr[d->index][lane] = (uint32_t)s.value;
     for (int b = 0; b < 4; b++) {
         w->defined[d->index][b] &= ~(UINT64_C(1) << lane);
-        if ((s.undefined >> 8 * b & 0xff) == 0) w->defined[d->index][b] |= UINT64_C(1) << lane;
+        /* masks that are kept in lanes have bits of lanes that are off: a byte that is known in part counts as known */
+        if ((s.undefined >> 8 * b & 0xff) != 0xff) w->defined[d->index][b] |= UINT64_C(1) << lane;
     }
     written(w, d->index, 1, WRITER_VALU, 0);
     return TRAP_NONE;

@@ -13,6 +13,12 @@ extern const struct family family_exchange1, family_exchange3;                  
 extern const struct family family_convert1, family_convert3;                                      /* convert.c */
 extern const struct family family_scaled;                                                         /* scaled.c */
 extern const struct family family_matrix;                                                         /* matrix.c */
+extern const struct family family_double1, family_double2, family_double3;                        /* double.c */
+extern const struct family family_half1, family_half2, family_half3;                              /* half.c */
+extern const struct family family_packed16;                                                       /* packed.c */
+extern const struct family family_lds_atomics;                                                    /* lds_atomics.c */
+extern const struct family family_global_atomics, family_buffer_atomics;                          /* atomics.c */
+extern const struct family family_flat, family_scratch;                                           /* flat.c */
 extern const struct family family_lds;                                                            /* lds_access.c */
 extern const struct family family_global, family_buffer;                                          /* vector_memory.c */
 

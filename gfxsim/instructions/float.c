@@ -87,23 +87,9 @@ LANES_OF(v_min3_f32, as_bits(least(least(FA, FB), FC)))
 LANES_OF(v_max3_f32, as_bits(most(most(FA, FB), FC)))
 LANES_OF(v_med3_f32, as_bits(middle(FA, FB, FC)))
 LANES_OF(v_ldexp_f32, as_bits(scaled_by(FA, SB)))
-static double twice(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, 8);
-    return d;
-}
-static uint64_t bits_of(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, 8);
-    return bits;
-}
-WIDE_OF(v_fma_f64, bits_of(fma(twice(WA), twice(WB), twice(WC))))
 
 static const struct row rows3[] = {
     { "v_fma_f32", 459, "d1 s1f s1f s1f", F1, 0, valu_run, v_fma_f32 },
-    { "v_fma_f64", 460, "d2 s2e s2e s2e", ROW_FLOAT, 0, valu_run, v_fma_f64 },
     { "v_min3_f32", 464, "d1 s1f s1f s1f", F1, 0, valu_run, v_min3_f32 },
     { "v_max3_f32", 467, "d1 s1f s1f s1f", F1, 0, valu_run, v_max3_f32 },
     { "v_med3_f32", 470, "d1 s1f s1f s1f", F1, 0, valu_run, v_med3_f32 },

@@ -1,4 +1,6 @@
 /* DS instructions: reads, writes, transposing reads, permutes through LDS's crossbar. */
+#include "lds_access.h"
+
 #include "families.h"
 #include "machine/events.h"
 #include "machine/lds.h"
@@ -7,8 +9,7 @@
 
 #include <string.h>
 
-/* Fills `address` with those of the lanes; false after a report. */
-static bool addresses(struct wave *w, const struct insn *in, const struct operand *o, uint32_t address[LANES])
+bool lds_addresses(struct wave *w, const struct insn *in, const struct operand *o, uint32_t address[LANES])
 {
     const uint64_t exec = wave_exec(w);
     if (!vgpr_readable(w, in, o, READER_MEMORY) || !vgpr_defined(w, in, o, exec, 4, "an LDS address")) return false;
@@ -49,8 +50,8 @@ static void count_conflicts(struct wave *w, const uint32_t address[LANES], uint6
     w->group->lds_accesses++;
 }
 
-static bool touch(struct wave *w, const struct insn *in, const uint32_t address[LANES], uint32_t offset, uint32_t bytes,
-                  bool writes, uint32_t serial)
+bool lds_touch(struct wave *w, const struct insn *in, const uint32_t address[LANES], uint32_t offset, uint32_t bytes,
+               bool writes, uint32_t serial)
 {
     const uint64_t exec = wave_exec(w);
     FOR_LANES(lane, exec) {
@@ -67,7 +68,7 @@ static bool touch(struct wave *w, const struct insn *in, const uint32_t address[
 
 /* ---- reads ---- */
 
-static void take(const struct lds *l, struct event *e, uint32_t lane, uint32_t at, uint32_t bytes, uint32_t dword)
+void lds_take(const struct lds *l, struct event *e, uint32_t lane, uint32_t at, uint32_t bytes, uint32_t dword)
 {
     for (uint32_t i = 0; i < bytes; i += 4) {
         uint32_t value = 0;
@@ -84,7 +85,8 @@ static void take(const struct lds *l, struct event *e, uint32_t lane, uint32_t a
 
 static struct event *begin_read(struct wave *w, const struct insn *in, uint32_t address[LANES])
 {
-    if (!addresses(w, in, &in->operand[1], address) || !vgpr_loadable(w, in, &in->operand[0], COUNTER_DS)) return NULL;
+    if (!lds_addresses(w, in, &in->operand[1], address) || !vgpr_loadable(w, in, &in->operand[0], COUNTER_DS))
+        return NULL;
     struct event *e = event_new(w, in, COUNTER_DS, EVENT_DS_READ);
     if (e == NULL) return NULL;
     e->serial = lds_event(w, in, false);
@@ -97,9 +99,9 @@ static trap ds_read(struct wave *w, const struct insn *in)
     uint32_t address[LANES];
     const uint32_t detail = in->row->detail, bytes = detail & ACCESS_BYTES;
     struct event *e = begin_read(w, in, address);
-    if (e == NULL || !touch(w, in, address, (uint32_t)in->offset, bytes, false, e->serial)) return TRAP_FAULT;
+    if (e == NULL || !lds_touch(w, in, address, (uint32_t)in->offset, bytes, false, e->serial)) return TRAP_FAULT;
     FOR_LANES(lane, e->lanes) {
-        take(&w->group->lds, e, (uint32_t)lane, address[lane] + (uint32_t)in->offset, bytes, 0);
+        lds_take(&w->group->lds, e, (uint32_t)lane, address[lane] + (uint32_t)in->offset, bytes, 0);
         uint32_t *d = &e->data[0][lane];
         if ((detail & EXTENDS) != 0)
             *d = bytes == 1 ? (uint32_t)(int32_t)(int8_t)*d : (uint32_t)(int32_t)(int16_t)*d;
@@ -119,9 +121,9 @@ static trap ds_read2(struct wave *w, const struct insn *in)
     if (e == NULL) return TRAP_FAULT;
     for (int i = 0; i < 2; i++) {
         const uint32_t offset = unit * (uint32_t)(i == 0 ? in->offset : in->offset1);
-        if (!touch(w, in, address, offset, bytes, false, e->serial)) return TRAP_FAULT;
+        if (!lds_touch(w, in, address, offset, bytes, false, e->serial)) return TRAP_FAULT;
         FOR_LANES(lane, e->lanes)
-            take(&w->group->lds, e, (uint32_t)lane, address[lane] + offset, bytes, (uint32_t)i * bytes / 4);
+            lds_take(&w->group->lds, e, (uint32_t)lane, address[lane] + offset, bytes, (uint32_t)i * bytes / 4);
     }
     event_issued(w, e);
     return TRAP_NONE;
@@ -174,7 +176,7 @@ static trap ds_read_tr(struct wave *w, const struct insn *in)
             return TRAP_FAULT;
         }
         if (!lds_access(w, in, (uint32_t)lane, at, bytes, false, e->serial)) return TRAP_FAULT;
-        take(&w->group->lds, e, (uint32_t)lane, at, bytes, 0);
+        lds_take(&w->group->lds, e, (uint32_t)lane, at, bytes, 0);
     }
     w->group->lds_accesses++;
     transpose(e, in->row->detail);
@@ -184,7 +186,7 @@ static trap ds_read_tr(struct wave *w, const struct insn *in)
 
 /* ---- writes ---- */
 
-static void put(struct wave *w, uint32_t row, uint32_t lane, uint32_t at, uint32_t bytes, uint32_t skipped)
+void lds_put(struct wave *w, uint32_t row, uint32_t lane, uint32_t at, uint32_t bytes, uint32_t skipped)
 {
     struct lds *l = &w->group->lds;
     for (uint32_t i = 0; i < bytes; i++) {
@@ -196,7 +198,7 @@ static void put(struct wave *w, uint32_t row, uint32_t lane, uint32_t at, uint32
 
 static struct event *begin_write(struct wave *w, const struct insn *in, uint32_t address[LANES])
 {
-    if (!addresses(w, in, &in->operand[0], address)) return NULL;
+    if (!lds_addresses(w, in, &in->operand[0], address)) return NULL;
     for (int i = 1; i < in->operands; i++)
         if (!vgpr_readable(w, in, &in->operand[i], READER_MEMORY)) return NULL;
     struct event *e = event_new(w, in, COUNTER_DS, EVENT_DS_WRITE);
@@ -210,9 +212,9 @@ static trap ds_write(struct wave *w, const struct insn *in)
     uint32_t address[LANES];
     const uint32_t bytes = in->row->detail & ACCESS_BYTES, skipped = (in->row->detail & UPPER_HALF) != 0 ? 2 : 0;
     struct event *e = begin_write(w, in, address);
-    if (e == NULL || !touch(w, in, address, (uint32_t)in->offset, bytes, true, e->serial)) return TRAP_FAULT;
+    if (e == NULL || !lds_touch(w, in, address, (uint32_t)in->offset, bytes, true, e->serial)) return TRAP_FAULT;
     FOR_LANES(lane, e->lanes)
-        put(w, operand_row(&in->operand[1]), (uint32_t)lane, address[lane] + (uint32_t)in->offset, bytes, skipped);
+        lds_put(w, operand_row(&in->operand[1]), (uint32_t)lane, address[lane] + (uint32_t)in->offset, bytes, skipped);
     event_issued(w, e);
     return TRAP_NONE;
 }
@@ -226,9 +228,9 @@ static trap ds_write2(struct wave *w, const struct insn *in)
     if (e == NULL) return TRAP_FAULT;
     for (int i = 0; i < 2; i++) {
         const uint32_t offset = unit * (uint32_t)(i == 0 ? in->offset : in->offset1);
-        if (!touch(w, in, address, offset, bytes, true, e->serial)) return TRAP_FAULT;
+        if (!lds_touch(w, in, address, offset, bytes, true, e->serial)) return TRAP_FAULT;
         FOR_LANES(lane, e->lanes)
-            put(w, operand_row(&in->operand[1 + i]), (uint32_t)lane, address[lane] + offset, bytes, 0);
+            lds_put(w, operand_row(&in->operand[1 + i]), (uint32_t)lane, address[lane] + offset, bytes, 0);
     }
     event_issued(w, e);
     return TRAP_NONE;
@@ -241,7 +243,7 @@ static trap ds_permute(struct wave *w, const struct insn *in)
     const bool backward = in->row->detail != 0;
     uint32_t address[LANES];
     const uint64_t exec = wave_exec(w);
-    if (!addresses(w, in, &in->operand[1], address) || !vgpr_readable(w, in, &in->operand[2], READER_MEMORY)
+    if (!lds_addresses(w, in, &in->operand[1], address) || !vgpr_readable(w, in, &in->operand[2], READER_MEMORY)
         || !vgpr_loadable(w, in, &in->operand[0], COUNTER_DS))
         return TRAP_FAULT;
     struct event *e = event_new(w, in, COUNTER_DS, EVENT_DS_READ);
@@ -280,6 +282,12 @@ static const struct row rows[] = {
     { "ds_write2st64_b64", 79, "a1 s2 s2", TWO, 8 | TIMES_64, ds_write2, NULL },
     { "ds_write_b8_d16_hi", 84, "a1 s1", 0, 1 | UPPER_HALF, ds_write, NULL },
     { "ds_write_b16_d16_hi", 85, "a1 s1", 0, 2 | UPPER_HALF, ds_write, NULL },
+    { "ds_read_u8_d16", 86, "d1 a1", 0, 1 | LOWER_HALF, ds_read, NULL },
+    { "ds_read_u8_d16_hi", 87, "d1 a1", 0, 1 | UPPER_HALF, ds_read, NULL },
+    { "ds_read_i8_d16", 88, "d1 a1", 0, 1 | LOWER_HALF | EXTENDS, ds_read, NULL },
+    { "ds_read_i8_d16_hi", 89, "d1 a1", 0, 1 | UPPER_HALF | EXTENDS, ds_read, NULL },
+    { "ds_read_u16_d16", 90, "d1 a1", 0, 2 | LOWER_HALF, ds_read, NULL },
+    { "ds_read_u16_d16_hi", 91, "d1 a1", 0, 2 | UPPER_HALF, ds_read, NULL },
     { "ds_read_b64", 118, "d2 a1", 0, 8, ds_read, NULL },
     { "ds_read2_b64", 119, "d4 a1", TWO, 8, ds_read2, NULL },
     { "ds_read2st64_b64", 120, "d4 a1", TWO, 8 | TIMES_64, ds_read2, NULL },

@@ -39,8 +39,10 @@ static trap s_barrier(struct wave *w, const struct insn *in)
 
 static trap s_waitcnt(struct wave *w, const struct insn *in)
 {
-    const uint32_t simm = (uint16_t)in->simm;
+    const uint32_t simm = (uint16_t)in->simm, under_way = w->events;
+    uint32_t *completed = w->group->grid->launch->program->completed;
     events_wait(w, (simm & 15) | (simm >> 14 & 3) << 4, simm >> 8 & 15);
+    if (completed != NULL) completed[in->pc / 4] += under_way - w->events;
     return TRAP_NONE;
 }
 
@@ -75,6 +77,12 @@ static trap s_cbranch_exec(struct wave *w, const struct insn *in)
 {
     return take(w, in, (wave_exec(w) != 0) == (in->row->detail != 0));
 }
+static trap s_set_gpr_idx_off(struct wave *w, const struct insn *in)
+{
+    (void)in;
+    w->indexing = false;
+    return TRAP_NONE;
+}
 static trap s_trap(struct wave *w, const struct insn *in)
 {
     return wave_fault(w, in, NO_LANE, REPORT_TRAP, "ends the kernel: trap %u", (unsigned)(in->simm & 0xff));
@@ -87,6 +95,7 @@ static const struct row rows_p[] = {
     { "s_cbranch_vccz", 6, "", 0, 0, s_cbranch_vcc, NULL }, { "s_cbranch_vccnz", 7, "", 0, 1, s_cbranch_vcc, NULL },
     { "s_cbranch_execz", 8, "", 0, 0, s_cbranch_exec, NULL }, { "s_cbranch_execnz", 9, "", 0, 1, s_cbranch_exec, NULL },
     { "s_barrier", 10, "", 0, 0, s_barrier, NULL }, { "s_waitcnt", 12, "", 0, 0, s_waitcnt, NULL },
+    { "s_set_gpr_idx_off", 28, "", 0, 0, s_set_gpr_idx_off, NULL },
     { "s_sleep", 14, "", 0, 0, nothing, NULL },
     { "s_setprio", 15, "", 0, 0, nothing, NULL },
     { "s_trap", 18, "", 0, 0, s_trap, NULL }, { "s_icache_inv", 19, "", 0, 0, nothing, NULL },

@@ -198,6 +198,19 @@ static const struct row rows_k[] = {
 };
 const struct family family_scalar_k = FAMILY("Scalar ALU Operations", FORMAT_SOPK, rows_k);
 
+/* The distance into M0's lowest byte, what it moves into bits 12 to 15; instructions/valu.c heeds them. */
+static trap s_set_gpr_idx_on(struct wave *w, const struct insn *in)
+{
+    static const struct operand m0 = { .kind = OPERAND_SGPR, .dwords = 1, .index = M0 };
+    struct scalar index, old;
+    if (!scalar_read(w, in, &in->operand[0], &index) || !scalar_read(w, in, &m0, &old)) return TRAP_FAULT;
+    const uint64_t moved = 0xf0ff;
+    const struct scalar value = { (old.value & ~moved) | (index.value & 0xff) | (uint64_t)in->simm << 12,
+                                  (old.undefined & ~moved) | (index.undefined & 0xff) };
+    w->indexing = true;
+    return scalar_write(w, in, &m0, value, WRITER_SALU) ? TRAP_NONE : TRAP_FAULT;
+}
+
 static const struct row rows_c[] = {
     { "s_cmp_eq_i32", 0, "s1 s1", 0, EQUAL, s_cmp_i32, NULL },
       { "s_cmp_lg_i32", 1, "s1 s1", 0, DIFFERENT, s_cmp_i32, NULL },
@@ -213,6 +226,7 @@ static const struct row rows_c[] = {
     { "s_cmp_le_u32", 11, "s1 s1", 0, LESS_EQUAL, s_cmp_u32, NULL },
     { "s_bitcmp0_b32", 12, "s1 s1", 0, 0, s_bitcmp, NULL }, { "s_bitcmp1_b32", 13, "s1 s1", 0, 1, s_bitcmp, NULL },
     { "s_bitcmp0_b64", 14, "s2 s1", 0, 0, s_bitcmp, NULL }, { "s_bitcmp1_b64", 15, "s2 s1", 0, 1, s_bitcmp, NULL },
+    { "s_set_gpr_idx_on", 17, "s1", 0, 0, s_set_gpr_idx_on, NULL },
     { "s_cmp_eq_u64", 18, "s2 s2", 0, EQUAL, s_cmp_u64, NULL },
     { "s_cmp_lg_u64", 19, "s2 s2", 0, DIFFERENT, s_cmp_u64, NULL },
 };
@@ -237,7 +251,8 @@ SCALAR(s_flbit, SETS_NOTHING,
 SCALAR(s_sext_i8, SETS_NOTHING, d = (uint64_t)(int64_t)(int8_t)a)
 SCALAR(s_sext_i16, SETS_NOTHING, d = (uint64_t)(int64_t)(int16_t)a)
 /* the destination is the second source */
-SCALAR(s_bitset, SETS_NOTHING, d = in->row->detail ? a | UINT64_C(1) << (b & 31) : a & ~(UINT64_C(1) << (b & 31)))
+SCALAR(s_bitset, SETS_NOTHING,
+       d = UINT64_C(1) << (b & (in->operand[0].dwords == 2 ? 63 : 31)); d = in->row->detail ? a | d : a & ~d)
 SCALAR(s_abs_i32, SETS_NONZERO, d = S32(a) < 0 ? (uint32_t)0 - A32 : A32)
 
 enum mask_operation { MASK_AND, MASK_OR, MASK_XOR, MASK_ANDN2, MASK_ANDN1 };
@@ -298,6 +313,7 @@ static const struct row rows1[] = {
     { "s_flbit_i32_b32", 18, "d1 s1", 0, 0, s_flbit, NULL }, { "s_flbit_i32_b64", 19, "d1 s2i", 0, 0, s_flbit, NULL },
     { "s_sext_i32_i8", 22, "d1 s1", 0, 0, s_sext_i8, NULL }, { "s_sext_i32_i16", 23, "d1 s1", 0, 0, s_sext_i16, NULL },
     { "s_bitset0_b32", 24, "x1 s1", 0, 0, s_bitset, NULL }, { "s_bitset1_b32", 26, "x1 s1", 0, 1, s_bitset, NULL },
+    { "s_bitset0_b64", 25, "x2 s1", 0, 0, s_bitset, NULL }, { "s_bitset1_b64", 27, "x2 s1", 0, 1, s_bitset, NULL },
     { "s_getpc_b64", 28, "d2", 0, 0, s_getpc, NULL }, { "s_setpc_b64", 29, "s2", ROW_VECTOR_SOURCES, 0, s_setpc, NULL },
     { "s_swappc_b64", 30, "d2 s2", ROW_VECTOR_SOURCES, 0, s_swappc, NULL },
     { "s_and_saveexec_b64", 32, "d2 s2i", 0, MASK_AND, s_saveexec, NULL },

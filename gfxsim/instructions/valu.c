@@ -3,6 +3,7 @@
 
 #include "machine/registers.h"
 #include "machine/report.h"
+#include "matrix/elements.h"
 
 struct workspace {
     uint32_t source[MOST_SOURCES][2][LANES];
@@ -111,6 +112,18 @@ static void change_sign(struct lanes *x, struct workspace *space, int i, const s
     x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
 }
 
+static uint32_t flushed(uint32_t bits) { return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits; }
+
+static void flush_source(struct lanes *x, struct workspace *space, int i, uint32_t dwords)
+{
+    for (uint32_t k = 0; k < dwords; k++) {
+        for (uint32_t l = 0; l < LANES; l++) space->source[i][k][l] = flushed(x->s[i][k * LANES + l]);
+        memcpy(space->source_defined[i][k], x->s_defined[i][k], sizeof space->source_defined[i][k]);
+    }
+    x->s[i] = space->source[i][0];
+    x->s_defined[i] = (const uint64_t(*)[4])space->source_defined[i];
+}
+
 static bool fetch(struct wave *w, const struct insn *in, const struct operand *o, struct lanes *x,
                   struct workspace *space, int i)
 {
@@ -126,7 +139,11 @@ static bool fetch(struct wave *w, const struct insn *in, const struct operand *o
     }
     if (in->dpp && i == 0) permute(x, space);
     if (in->sdwa && i < 2) select_part(x, space, i);
-    if ((in->row->flags & ROW_FLOAT) != 0 && (in->neg | in->abs) != 0 && o->dwords <= 2) change_sign(x, space, i, o);
+    if ((in->row->flags & (ROW_FLOAT | ROW_PACKED)) == ROW_FLOAT && (in->neg | in->abs) != 0 && o->dwords <= 2)
+        change_sign(x, space, i, o);
+    if (o->type == 'f' && o->dwords <= 2 && w->group->grid->flushes && (in->row->flags & ROW_MIXED) == 0
+        && (in->row->flags & (ROW_FLOAT | ROW_PACKED)) != 0)
+        flush_source(x, space, i, o->dwords);
     return true;
 }
 
@@ -136,16 +153,72 @@ static void output_modifiers(struct lanes *x, uint32_t dwords)
 {
     static const float factors[4] = { 1.0f, 2.0f, 4.0f, 0.5f };
     const struct insn *in = x->in;
-    if (dwords != 1 || (in->omod == 0 && !in->clamp)) return;
+    const char type = in->operand[0].type;
+    if (x->w->group->grid->flushes && dwords == 1 && type != 'h')
+        for (uint32_t l = 0; l < LANES; l++) x->d[l] = flushed(x->d[l]);
+    if (dwords > 2 || (in->omod == 0 && !in->clamp)) return;
     for (uint32_t l = 0; l < LANES; l++) {
-        float f = as_float(x->d[l]) * factors[in->omod];
-        if (in->clamp) f = f > 1.0f ? 1.0f : f > 0.0f ? f : 0.0f;
-        x->d[l] = as_bits(f);
+        double d = as_float(x->d[l]);
+        if (type == 'h') d = half_to_float((uint16_t)x->d[l]);
+        else if (type == 'e') memcpy(&d, (uint64_t[]){ pair(x->d, l) }, sizeof d);
+        d *= (double)factors[in->omod];
+        if (in->clamp) d = d > 1 ? 1 : d > 0 ? d : 0;
+        uint64_t wide;
+        memcpy(&wide, &d, sizeof wide);
+        if (type == 'e') set_pair(x->d, l, wide);
+        else x->d[l] = type == 'h' ? double_to_half(d) : as_bits((float)d);
     }
+}
+
+/* Which bits of the result change with undefined bits of the sources: tried with all of a source's zero and one, every
+ * combination of sources.  A count that is not all known makes everything unknown. */
+static void defined_bits(struct lanes *x, const struct insn *in, int sources, uint32_t dwords)
+{
+    uint32_t zero[MOST_SOURCES][2][LANES], one[MOST_SOURCES][2][LANES], first[2][LANES], again[2][LANES],
+             unknown[2][LANES];
+    uint64_t counts_known = UINT64_MAX, all_known = UINT64_MAX;
+    struct lanes y = *x;
+    int s = 0;
+    for (int i = 0; i < in->operands && s < sources; i++) {
+        if (in->operand[i].role != 's') continue;
+        for (uint32_t k = 0; k < in->operand[i].dwords; k++)
+            for (uint32_t l = 0; l < LANES; l++) {
+                uint32_t undefined = 0;
+                for (int b = 0; b < 4; b++) undefined |= (x->s_defined[s][k][b] >> l & 1) != 0 ? 0 : 0xffu << 8 * b;
+                zero[s][k][l] = x->s[s][k * LANES + l] & ~undefined;
+                one[s][k][l] = x->s[s][k * LANES + l] | undefined;
+                if (undefined != 0) all_known &= ~(UINT64_C(1) << l);
+                if (undefined != 0 && (in->row->detail >> s & 1) != 0) counts_known &= ~(UINT64_C(1) << l);
+            }
+        s++;
+    }
+    memset(unknown, 0, sizeof unknown);
+    uint64_t unused[MOST_RESULT][4];
+    for (int try = 0; try < 1 << sources && all_known != UINT64_MAX; try++) {
+        for (int i = 0; i < sources; i++) y.s[i] = (try >> i & 1) != 0 ? one[i][0] : zero[i][0];
+        y.d = try == 0 ? first[0] : again[0];
+        y.d_defined = unused;
+        memcpy(y.d, x->d, dwords * sizeof first[0]);
+        in->row->lanes(&y);
+        for (uint32_t k = 0; k < dwords && try != 0; k++)
+            for (uint32_t l = 0; l < LANES; l++) unknown[k][l] |= first[k][l] ^ again[k][l];
+    }
+    const uint32_t low = in->operand[0].role == 'x' && (in->op_sel & 8) != 0 ? 2 : 0,
+                   high = in->operand[0].role != 'x' ? 4 : low + 2;       /* bytes that are written */
+    for (uint32_t k = 0; k < dwords; k++)
+        for (uint32_t b = low; b < high; b++) {
+            uint64_t known = 0;
+            for (uint32_t l = 0; l < LANES; l++) known |= (uint64_t)((unknown[k][l] >> 8 * b & 0xff) == 0) << l;
+            x->d_defined[k][b] = known & counts_known;
+        }
 }
 
 static void defined_result(struct lanes *x, const struct insn *in, int sources, uint32_t dwords)
 {
+    if ((in->row->flags & ROW_BITWISE) != 0) {
+        defined_bits(x, in, sources, dwords);
+        return;
+    }
     if ((in->row->flags & ROW_OWN_DEFINED) != 0) return;
     if ((in->row->flags & ROW_BYTEWISE) != 0) {
         int s = 0;
@@ -202,7 +275,8 @@ static void write_back(struct wave *w, const struct lanes *x, const struct opera
             w->defined[row + k][b] = (w->defined[row + k][b] & ~x->lanes) | (x->d_defined[k][b] & x->lanes);
     }
     const bool partial = (in->sdwa && in->dst_sel != 6)
-                         || ((in->row->flags & ROW_SELECTS) != 0 && in->operand[0].role == 'x');
+                         || ((in->row->flags & ROW_SELECTS) != 0 && in->operand[0].role == 'x'
+                             && ((in->row->flags & ROW_HALF) == 0 || (in->op_sel & 8) != 0));
     written(w, row, o->dwords, (in->row->flags & ROW_TRANSCENDENTAL) != 0 ? WRITER_TRANSCENDENTAL
                                : partial                                  ? WRITER_PARTIAL
                                                                           : WRITER_VALU, 0);
@@ -222,8 +296,40 @@ static bool write_mask(struct wave *w, const struct insn *in, const struct lanes
     return scalar_write(w, in, o, value, WRITER_VALU);
 }
 
-trap valu_run(struct wave *w, const struct insn *in)
+/* s_set_gpr_idx_on: M0 has the distance in its lowest byte, and in bits 12 to 15 which of the operands move. */
+static bool indexed(struct wave *w, const struct insn *in, struct insn *moved)
 {
+    static const struct operand m0 = { .kind = OPERAND_SGPR, .dwords = 1, .index = M0 };
+    struct scalar s;
+    int source = 0;
+    if (!scalar_read(w, in, &m0, &s)) return false;
+    const uint64_t value = s.value;
+    if ((s.undefined & 0xff) != 0 && wave_options(w)->check_uninitialised) {
+        wave_fault(w, in, NO_LANE, REPORT_UNINITIALISED, "uses M0 as the index of registers, and nothing has written "
+                   "it");
+        return false;
+    }
+    *moved = *in;
+    for (int i = 0; i < in->operands; i++) {
+        struct operand *o = &moved->operand[i];
+        const bool result = o->role == 'd' || o->role == 'x';
+        const int bit = result ? 15 : o->role == 's' && source < 3 ? 12 + source++ : 31;
+        const bool vector = o->kind == OPERAND_VGPR || o->kind == OPERAND_AGPR;
+        if (vector && (value >> bit & 1) != 0) o->index = (uint16_t)(o->index + (value & 0xff));
+    }
+    return true;
+}
+
+trap valu_run(struct wave *w, const struct insn *insn)
+{
+    struct insn moved;
+    const struct insn *in = insn;
+    if (w->indexing) {
+        if (!indexed(w, insn, &moved)) return TRAP_FAULT;
+        in = &moved;
+    }
+    if (in->clamp && (in->row->flags & (ROW_FLOATS_OUT | ROW_CLAMPS | ROW_PACKED)) == 0)
+        return wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "clamps what gfxsim has no saturated form of");
     struct workspace space;
     struct lanes x = { .w = w, .in = in, .lanes = wave_exec(w), .mask_in_defined = true, .d = space.result[0],
                        .d_defined = space.result_defined };

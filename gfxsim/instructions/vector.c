@@ -24,7 +24,7 @@ static const struct row rows1[] = {
     { "v_nop", 0, "", ROW_NO_SHORT, 0, valu_run, v_nop },
     { "v_mov_b32", 1, "d1 s1", ROW_BYTEWISE, 0, valu_run, v_mov_b32 },
     { "v_not_b32", 43, "d1 s1", ROW_BYTEWISE, 0, valu_run, v_not_b32 },
-    { "v_bfrev_b32", 44, "d1 s1", 0, 0, valu_run, v_bfrev_b32 },
+    { "v_bfrev_b32", 44, "d1 s1", ROW_BITWISE, 0, valu_run, v_bfrev_b32 },
     { "v_ffbh_u32", 45, "d1 s1", 0, 0, valu_run, v_ffbh_u32 },
     { "v_ffbl_b32", 46, "d1 s1", 0, 0, valu_run, v_ffbl_b32 },
     { "v_ffbh_i32", 47, "d1 s1", 0, 0, valu_run, v_ffbh_i32 },
@@ -55,39 +55,31 @@ LANES_OF(v_max_u32, A > B ? A : B)
 LANES_OF(v_lshrrev_b32, B >> (A & 31))
 LANES_OF(v_ashrrev_i32, SB >> (A & 31))
 LANES_OF(v_lshlrev_b32, B << (A & 31))
-/* A zero byte of one source makes that byte of the result known, whatever the other is; ones of v_or likewise. */
-static void bytes_known(struct lanes *x, uint32_t deciding)
-{
-    for (int b = 0; b < 4; b++) {
-        uint64_t known = x->s_defined[0][0][b] & x->s_defined[1][0][b];
-        for (uint32_t l = 0; l < LANES && known != UINT64_MAX; l++) {
-            const uint32_t a = A >> 8 * b & 0xff, c = B >> 8 * b & 0xff;
-            if ((a == deciding && (x->s_defined[0][0][b] >> l & 1) != 0)
-                || (c == deciding && (x->s_defined[1][0][b] >> l & 1) != 0))
-                known |= UINT64_C(1) << l;
-        }
-        x->d_defined[0][b] = known;
-    }
-}
-static void v_and_b32(struct lanes *x)
-{
-    for (uint32_t l = 0; l < LANES; l++) x->d[l] = A & B;
-    bytes_known(x, 0);
-}
-static void v_or_b32(struct lanes *x)
-{
-    for (uint32_t l = 0; l < LANES; l++) x->d[l] = A | B;
-    bytes_known(x, 0xff);
-}
+LANES_OF(v_and_b32, A & B)
+LANES_OF(v_or_b32, A | B)
 LANES_OF(v_xor_b32, A ^ B)
 LANES_OF(v_xnor_b32, ~(A ^ B))
-LANES_OF(v_add_u32, A + B)
-LANES_OF(v_sub_u32, A - B)
-LANES_OF(v_subrev_u32, B - A)
+static uint32_t sum_of(const struct lanes *x, uint32_t a, uint32_t b)
+{
+    return x->in->clamp && a + b < a ? UINT32_MAX : a + b;
+}
+static uint32_t difference_of(const struct lanes *x, uint32_t a, uint32_t b)
+{
+    return x->in->clamp && a < b ? 0 : a - b;
+}
+LANES_OF(v_add_u32, sum_of(x, A, B))
+LANES_OF(v_sub_u32, difference_of(x, A, B))
+LANES_OF(v_subrev_u32, difference_of(x, B, A))
 LANES_OF(v_lshlrev_b16, (B << (A & 15)) & 0xffff)
 LANES_OF(v_lshrrev_b16, (B & 0xffff) >> (A & 15))
-LANES_OF(v_add_u16, (A + B) & 0xffff)
-LANES_OF(v_sub_u16, (A - B) & 0xffff)
+static uint32_t short_of(const struct lanes *x, int32_t value)
+{
+    return (uint32_t)(!x->in->clamp ? value : value < 0 ? 0 : value > 0xffff ? 0xffff : value) & 0xffff;
+}
+LANES_OF(v_add_u16, short_of(x, (int32_t)(A & 0xffff) + (int32_t)(B & 0xffff)))
+LANES_OF(v_sub_u16, short_of(x, (int32_t)(A & 0xffff) - (int32_t)(B & 0xffff)))
+LANES_OF(v_subrev_u16, short_of(x, (int32_t)(B & 0xffff) - (int32_t)(A & 0xffff)))
+LANES_OF(v_ashrrev_i16, (int16_t)B >> (A & 15) & 0xffff)
 LANES_OF(v_mul_lo_u16, (A & 0xffff) * (B & 0xffff) & 0xffff)
 LANES_OF(v_max_u16, (A & 0xffff) > (B & 0xffff) ? A & 0xffff : B & 0xffff)
 LANES_OF(v_min_u16, (A & 0xffff) < (B & 0xffff) ? A & 0xffff : B & 0xffff)
@@ -122,11 +114,11 @@ static const struct row rows2[] = {
     { "v_max_i32", 13, "d1 s1 s1", 0, 0, valu_run, v_max_i32 },
     { "v_min_u32", 14, "d1 s1 s1", 0, 0, valu_run, v_min_u32 },
     { "v_max_u32", 15, "d1 s1 s1", 0, 0, valu_run, v_max_u32 },
-    { "v_lshrrev_b32", 16, "d1 s1 s1", 0, 0, valu_run, v_lshrrev_b32 },
-    { "v_ashrrev_i32", 17, "d1 s1 s1", 0, 0, valu_run, v_ashrrev_i32 },
-    { "v_lshlrev_b32", 18, "d1 s1 s1", 0, 0, valu_run, v_lshlrev_b32 },
-    { "v_and_b32", 19, "d1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_and_b32 },
-    { "v_or_b32", 20, "d1 s1 s1", ROW_OWN_DEFINED, 0, valu_run, v_or_b32 },
+    { "v_lshrrev_b32", 16, "d1 s1 s1", ROW_BITWISE, 1, valu_run, v_lshrrev_b32 },
+    { "v_ashrrev_i32", 17, "d1 s1 s1", ROW_BITWISE, 1, valu_run, v_ashrrev_i32 },
+    { "v_lshlrev_b32", 18, "d1 s1 s1", ROW_BITWISE, 1, valu_run, v_lshlrev_b32 },
+    { "v_and_b32", 19, "d1 s1 s1", ROW_BITWISE, 0, valu_run, v_and_b32 },
+    { "v_or_b32", 20, "d1 s1 s1", ROW_BITWISE, 0, valu_run, v_or_b32 },
     { "v_xor_b32", 21, "d1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_xor_b32 },
     { "v_add_co_u32", 25, "d1 c2 s1 s1", 0, 0, valu_run, v_add_co_u32 },
     { "v_sub_co_u32", 26, "d1 c2 s1 s1", 0, 0, valu_run, v_sub_co_u32 },
@@ -134,18 +126,20 @@ static const struct row rows2[] = {
     { "v_addc_co_u32", 28, "d1 c2 s1 s1 m2", 0, 0, valu_run, v_addc_co_u32 },
     { "v_subb_co_u32", 29, "d1 c2 s1 s1 m2", 0, 0, valu_run, v_subb_co_u32 },
     { "v_subbrev_co_u32", 30, "d1 c2 s1 s1 m2", 0, 0, valu_run, v_subbrev_co_u32 },
-    { "v_add_u16", 38, "d1 s1w s1w", 0, 0, valu_run, v_add_u16 },
-    { "v_sub_u16", 39, "d1 s1w s1w", 0, 0, valu_run, v_sub_u16 },
+    { "v_add_u16", 38, "d1 s1w s1w", ROW_CLAMPS, 0, valu_run, v_add_u16 },
+    { "v_sub_u16", 39, "d1 s1w s1w", ROW_CLAMPS, 0, valu_run, v_sub_u16 },
+    { "v_subrev_u16", 40, "d1 s1w s1w", ROW_CLAMPS, 0, valu_run, v_subrev_u16 },
     { "v_mul_lo_u16", 41, "d1 s1w s1w", 0, 0, valu_run, v_mul_lo_u16 },
-    { "v_lshlrev_b16", 42, "d1 s1w s1w", 0, 0, valu_run, v_lshlrev_b16 },
-    { "v_lshrrev_b16", 43, "d1 s1w s1w", 0, 0, valu_run, v_lshrrev_b16 },
+    { "v_lshlrev_b16", 42, "d1 s1w s1w", ROW_BITWISE, 1, valu_run, v_lshlrev_b16 },
+    { "v_lshrrev_b16", 43, "d1 s1w s1w", ROW_BITWISE, 1, valu_run, v_lshrrev_b16 },
+    { "v_ashrrev_i16", 44, "d1 s1w s1w", ROW_BITWISE, 1, valu_run, v_ashrrev_i16 },
     { "v_max_u16", 47, "d1 s1w s1w", 0, 0, valu_run, v_max_u16 },
     { "v_max_i16", 48, "d1 s1w s1w", 0, 0, valu_run, v_max_i16 },
     { "v_min_u16", 49, "d1 s1w s1w", 0, 0, valu_run, v_min_u16 },
     { "v_min_i16", 50, "d1 s1w s1w", 0, 0, valu_run, v_min_i16 },
-    { "v_add_u32", 52, "d1 s1 s1", 0, 0, valu_run, v_add_u32 },
-    { "v_sub_u32", 53, "d1 s1 s1", 0, 0, valu_run, v_sub_u32 },
-    { "v_subrev_u32", 54, "d1 s1 s1", 0, 0, valu_run, v_subrev_u32 },
+    { "v_add_u32", 52, "d1 s1 s1", ROW_CLAMPS, 0, valu_run, v_add_u32 },
+    { "v_sub_u32", 53, "d1 s1 s1", ROW_CLAMPS, 0, valu_run, v_sub_u32 },
+    { "v_subrev_u32", 54, "d1 s1 s1", ROW_CLAMPS, 0, valu_run, v_subrev_u32 },
     { "v_xnor_b32", 61, "d1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_xnor_b32 },
 };
 const struct family family_vector2 = FAMILY("Vector ALU Operations", FORMAT_VOP2, rows2);
@@ -226,6 +220,12 @@ LANES_OF(v_mul_hi_i32, (uint64_t)((int64_t)SA * SB) >> 32)
 LANES_OF(v_bcnt_u32_b32, (uint32_t)__builtin_popcount(A) + B)
 LANES_OF(v_mbcnt_lo_u32_b32, (uint32_t)__builtin_popcount(A & (l >= 32 ? UINT32_MAX : (1u << l) - 1)) + B)
 LANES_OF(v_mbcnt_hi_u32_b32, (uint32_t)__builtin_popcount(l < 32 ? 0 : A & ((1u << (l - 32)) - 1)) + B)
+static uint32_t saturated(const struct lanes *x, int64_t value)
+{
+    return (uint32_t)(!x->in->clamp ? value : value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : value);
+}
+LANES_OF(v_add_i32, saturated(x, (int64_t)SA + SB))
+LANES_OF(v_sub_i32, saturated(x, (int64_t)SA - SB))
 LANES_OF(v_bfm_b32, ((1u << (A & 31)) - 1) << (B & 31))
 WIDE_OF(v_lshlrev_b64, WB << (A & 63))
 WIDE_OF(v_lshrrev_b64, WB >> (A & 63))
@@ -265,11 +265,11 @@ static void v_mad_i64_i32(struct lanes *x)
 static const struct row rows3[] = {
     { "v_mad_i32_i24", 450, "d1 s1 s1 s1", 0, 0, valu_run, v_mad_i32_i24 },
     { "v_mad_u32_u24", 451, "d1 s1 s1 s1", 0, 0, valu_run, v_mad_u32_u24 },
-    { "v_bfe_u32", 456, "d1 s1 s1 s1", 0, 0, valu_run, v_bfe_u32 },
-    { "v_bfe_i32", 457, "d1 s1 s1 s1", 0, 0, valu_run, v_bfe_i32 },
-    { "v_bfi_b32", 458, "d1 s1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_bfi_b32 },
-    { "v_alignbit_b32", 462, "d1 s1 s1 s1", 0, 0, valu_run, v_alignbit_b32 },
-    { "v_alignbyte_b32", 463, "d1 s1 s1 s1", 0, 0, valu_run, v_alignbyte_b32 },
+    { "v_bfe_u32", 456, "d1 s1 s1 s1", ROW_BITWISE, 6, valu_run, v_bfe_u32 },
+    { "v_bfe_i32", 457, "d1 s1 s1 s1", ROW_BITWISE, 6, valu_run, v_bfe_i32 },
+    { "v_bfi_b32", 458, "d1 s1 s1 s1", ROW_BITWISE, 0, valu_run, v_bfi_b32 },
+    { "v_alignbit_b32", 462, "d1 s1 s1 s1", ROW_BITWISE, 4, valu_run, v_alignbit_b32 },
+    { "v_alignbyte_b32", 463, "d1 s1 s1 s1", ROW_BITWISE, 4, valu_run, v_alignbyte_b32 },
     { "v_min3_i32", 465, "d1 s1 s1 s1", 0, 0, valu_run, v_min3_i32 },
     { "v_min3_u32", 466, "d1 s1 s1 s1", 0, 0, valu_run, v_min3_u32 },
     { "v_max3_i32", 468, "d1 s1 s1 s1", 0, 0, valu_run, v_max3_i32 },
@@ -284,21 +284,23 @@ static const struct row rows3[] = {
     { "v_lshl_add_u32", 509, "d1 s1 s1 s1", 0, 0, valu_run, v_lshl_add_u32 },
     { "v_add_lshl_u32", 510, "d1 s1 s1 s1", 0, 0, valu_run, v_add_lshl_u32 },
     { "v_add3_u32", 511, "d1 s1 s1 s1", 0, 0, valu_run, v_add3_u32 },
-    { "v_lshl_or_b32", 512, "d1 s1 s1 s1", 0, 0, valu_run, v_lshl_or_b32 },
-    { "v_and_or_b32", 513, "d1 s1 s1 s1", 0, 0, valu_run, v_and_or_b32 },
-    { "v_or3_b32", 514, "d1 s1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_or3_b32 },
+    { "v_lshl_or_b32", 512, "d1 s1 s1 s1", ROW_BITWISE, 2, valu_run, v_lshl_or_b32 },
+    { "v_and_or_b32", 513, "d1 s1 s1 s1", ROW_BITWISE, 0, valu_run, v_and_or_b32 },
+    { "v_or3_b32", 514, "d1 s1 s1 s1", ROW_BITWISE, 0, valu_run, v_or3_b32 },
     { "v_lshl_add_u64", 520, "d2 s2 s1 s2", 0, 0, valu_run, v_lshl_add_u64 },
-    { "v_bitop3_b32", 564, "d1 s1 s1 s1", ROW_BYTEWISE, 0, valu_run, v_bitop3_b32 },
+    { "v_bitop3_b32", 564, "d1 s1 s1 s1", ROW_BITWISE, 0, valu_run, v_bitop3_b32 },
     { "v_mul_lo_u32", 645, "d1 s1 s1", 0, 0, valu_run, v_mul_lo_u32 },
     { "v_mul_hi_u32", 646, "d1 s1 s1", 0, 0, valu_run, v_mul_hi_u32 },
     { "v_mul_hi_i32", 647, "d1 s1 s1", 0, 0, valu_run, v_mul_hi_i32 },
     { "v_bcnt_u32_b32", 651, "d1 s1 s1", 0, 0, valu_run, v_bcnt_u32_b32 },
     { "v_mbcnt_lo_u32_b32", 652, "d1 s1 s1", 0, 0, valu_run, v_mbcnt_lo_u32_b32 },
     { "v_mbcnt_hi_u32_b32", 653, "d1 s1 s1", 0, 0, valu_run, v_mbcnt_hi_u32_b32 },
-    { "v_lshlrev_b64", 655, "d2 s1 s2", 0, 0, valu_run, v_lshlrev_b64 },
-    { "v_lshrrev_b64", 656, "d2 s1 s2", 0, 0, valu_run, v_lshrrev_b64 },
-    { "v_ashrrev_i64", 657, "d2 s1 s2", 0, 0, valu_run, v_ashrrev_i64 },
+    { "v_lshlrev_b64", 655, "d2 s1 s2", ROW_BITWISE, 1, valu_run, v_lshlrev_b64 },
+    { "v_lshrrev_b64", 656, "d2 s1 s2", ROW_BITWISE, 1, valu_run, v_lshrrev_b64 },
+    { "v_ashrrev_i64", 657, "d2 s1 s2", ROW_BITWISE, 1, valu_run, v_ashrrev_i64 },
     { "v_bfm_b32", 659, "d1 s1 s1", 0, 0, valu_run, v_bfm_b32 },
+    { "v_add_i32", 668, "d1 s1 s1", ROW_CLAMPS, 0, valu_run, v_add_i32 },
+    { "v_sub_i32", 669, "d1 s1 s1", ROW_CLAMPS, 0, valu_run, v_sub_i32 },
 };
 const struct family family_vector3 = FAMILY("Vector ALU Operations", FORMAT_VOP3, rows3);
 

@@ -1,18 +1,16 @@
-/* Global and buffer instructions: loads, stores, loads to LDS, atomics. */
+/* Global and buffer instructions: loads, stores, loads to LDS. */
+#include "vector_memory.h"
+
 #include "families.h"
 #include "machine/events.h"
 #include "machine/registers.h"
 #include "machine/lds.h"
 #include "machine/memory.h"
 #include "machine/report.h"
-#include "matrix/elements.h"
 
 #include <string.h>
 
-/* What a lane touches: its address, and how many of its dwords lie in the buffer (all, of global memory). */
-struct target { uint64_t address[LANES]; uint8_t dwords[LANES]; };
-
-static const struct operand *operand_of(const struct insn *in, char role)
+const struct operand *operand_of(const struct insn *in, char role)
 {
     for (int i = 0; i < in->operands; i++)
         if (in->operand[i].role == role) return &in->operand[i];
@@ -40,7 +38,9 @@ static bool global_target(struct wave *w, const struct insn *in, uint32_t bytes,
     return true;
 }
 
-/* A raw buffer: base, no stride, a number of bytes; each dword is held against that, the scalar offset included. */
+/* Buffers without swizzle.  Raw: base and a number of bytes; each dword is held against that, the scalar offset
+ * included; a stride that nothing multiplies changes nothing.  With an index: that many strides further, and the number
+ * is one of records (CDNA4 ISA, "Buffer Addressing"). */
 static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes, struct target *t)
 {
     const struct operand *a = operand_of(in, 'a'), *b = operand_of(in, 'b'), *s = operand_of(in, 'o');
@@ -53,29 +53,32 @@ static bool buffer_target(struct wave *w, const struct insn *in, uint32_t bytes,
         || !scalar_defined(w, in, s, "an offset", &soffset))
         return false;
     if (s->kind == OPERAND_SGPR && !hazard_sgpr_as_address(w, in, s->index, 1)) return false;
-    if (in->idxen || (word[0] >> 48 & 0x3fff) != 0 || (word[0] >> 63) != 0) {
-        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                   "names a buffer with a stride, an index or a swizzle; gfxsim has raw "
-                   "buffers alone");
+    if ((word[0] >> 63) != 0 || (word[1] >> 55 & 1) != 0) {
+        wave_fault(w, in, NO_LANE, REPORT_ILLEGAL, "names a buffer with a swizzle, or one that adds the lane's number; "
+                   "gfxsim has neither");
         return false;
     }
-    if (in->offen && (!vgpr_readable(w, in, a, READER_MEMORY) || !vgpr_defined(w, in, a, exec, 4, "an offset")))
+    if ((in->offen || in->idxen)
+        && (!vgpr_readable(w, in, a, READER_MEMORY) || !vgpr_defined(w, in, a, exec, 4u * a->dwords, "an offset")))
         return false;
-    const uint64_t base = word[0] & UINT64_C(0xffffffffffff), records = (uint32_t)word[1];
+    const uint64_t base = word[0] & UINT64_C(0xffffffffffff), stride = word[0] >> 48 & 0x3fff,
+                   records = (uint32_t)word[1];
+    const uint32_t row = in->offen || in->idxen ? operand_row(a) : 0;
     FOR_LANES(l, exec) {
-        const uint64_t own = in->offen ? w->vgpr[operand_row(a)][l] : 0,
+        const uint64_t index = in->idxen ? w->vgpr[row][l] : 0,
+                       own = in->offen ? w->vgpr[in->idxen ? row + 1 : row][l] : 0,
                        offset = own + (uint64_t)(uint32_t)in->offset + (uint32_t)soffset;
-        t->address[l] = base + offset;
+        t->address[l] = base + index * stride + offset;
         t->dwords[l] = 0;
         for (uint32_t i = 0; i < bytes; i += 4)
-            if (offset + i + (bytes < 4 ? bytes : 4) <= records) t->dwords[l] = (uint8_t)(i / 4 + 1);
+            if (in->idxen ? index < records : offset + i + (bytes < 4 ? bytes : 4) <= records)
+                t->dwords[l] = (uint8_t)(i / 4 + 1);
             else break;
     }
     return true;
 }
 
-static bool in_memory(struct wave *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes,
-                      bool writes)
+bool in_memory(struct wave *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, bool writes)
 {
     const struct allocation *a = w->recent;
     if (a != NULL && address - a->base < a->bytes && bytes <= a->bytes - (address - a->base)
@@ -101,7 +104,7 @@ static bool in_memory(struct wave *w, const struct insn *in, uint32_t lane, uint
     return false;
 }
 
-static bool find_target(struct wave *w, const struct insn *in, uint32_t bytes, bool writes, struct target *t)
+bool find_target(struct wave *w, const struct insn *in, uint32_t bytes, bool writes, struct target *t)
 {
     if (!(in->encoding == FORMAT_BUFFER ? buffer_target(w, in, bytes, t) : global_target(w, in, bytes, t)))
         return false;
@@ -177,80 +180,15 @@ static trap store(struct wave *w, const struct insn *in)
     return TRAP_NONE;
 }
 
-/* ---- atomics ---- */
-
-enum atomic { ATOMIC_ADD, ATOMIC_SMIN, ATOMIC_UMIN, ATOMIC_SMAX, ATOMIC_UMAX, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR,
-              ATOMIC_ADD_F32,
-              ATOMIC_ADD_BF16, ATOMIC_ADD_F16 };
-
-static uint32_t two_halves(uint32_t a, uint32_t b, bool brain)
+/* Caches are not modelled. */
+static trap nothing(struct wave *w, const struct insn *in)
 {
-    uint32_t result = 0;
-    for (int i = 0; i < 32; i += 16) {
-        const uint32_t x = a >> i & 0xffff, y = b >> i & 0xffff;
-        if (brain) {
-            const uint32_t fx = x << 16, fy = y << 16;
-            float p, q;
-            memcpy(&p, &fx, 4);
-            memcpy(&q, &fy, 4);
-            result |= (uint32_t)float_to_bfloat(p + q) << i;
-        } else result |= (uint32_t)float_to_half(half_to_float((uint16_t)x) + half_to_float((uint16_t)y)) << i;
-    }
-    return result;
-}
-
-static uint32_t combined(enum atomic how, uint32_t old, uint32_t value)
-{
-    float f, g;
-    switch (how) {
-    case ATOMIC_ADD: return old + value;
-    case ATOMIC_SMIN: return (int32_t)old < (int32_t)value ? old : value;
-    case ATOMIC_UMIN: return old < value ? old : value;
-    case ATOMIC_SMAX: return (int32_t)old > (int32_t)value ? old : value;
-    case ATOMIC_UMAX: return old > value ? old : value;
-    case ATOMIC_AND: return old & value;
-    case ATOMIC_OR: return old | value;
-    case ATOMIC_XOR: return old ^ value;
-    case ATOMIC_ADD_F32:
-        memcpy(&f, &old, 4);
-        memcpy(&g, &value, 4);
-        f += g;
-        memcpy(&old, &f, 4);
-        return old;
-    default: return two_halves(old, value, how == ATOMIC_ADD_BF16);
-    }
-}
-
-static trap atomic(struct wave *w, const struct insn *in)
-{
-    const struct operand *s = operand_of(in, 's'), *d = operand_of(in, 'd');
-    const uint64_t exec = wave_exec(w);
-    struct target t;
-    if (!vgpr_readable(w, in, s, READER_MEMORY) || !find_target(w, in, 4, true, &t)
-        || !vgpr_defined(w, in, s, exec, 4, "what it combines") || (d != NULL && !vgpr_loadable(w, in, d, COUNTER_VM)))
-        return TRAP_FAULT;
-    struct event *e = event_new(w, in, COUNTER_VM, d != NULL ? EVENT_DS_READ : EVENT_STORE);
-    if (e == NULL) return TRAP_FAULT;
-    if (d != NULL) e->first = (uint16_t)operand_row(d), e->dwords = 1;
-    memset(e->defined[0], 0xff, sizeof e->defined[0]);
-    pthread_mutex_lock(&w->group->grid->atomics);
-    FOR_LANES(l, exec) {
-        if (t.dwords[l] == 0) continue;
-        uint8_t *at = (uint8_t *)(uintptr_t)t.address[l];
-        uint32_t old;
-        memcpy(&old, at, 4);
-        e->data[0][l] = old;
-        const uint32_t value = combined((enum atomic)(in->row->detail >> 16), old, w->vgpr[operand_row(s)][l]);
-        memcpy(at, &value, 4);
-    }
-    pthread_mutex_unlock(&w->group->grid->atomics);
-    event_issued(w, e);
+    (void)w, (void)in;
     return TRAP_NONE;
 }
 
 #define L(name, opcode, words, detail) { name, opcode, words, 0, detail, load, NULL }
 #define S(name, opcode, words, detail) { name, opcode, words, 0, detail, store, NULL }
-#define AT(name, opcode, how) { name, opcode, "d1 a1 s1 b2", ROW_RETURNS, 4 | (how) << 16, atomic, NULL }
 static const struct row rows_global[] = {
     L("global_load_ubyte", 16, "d1 a1 b2", 1),
     L("global_load_sbyte", 17, "d1 a1 b2", 1 | EXTENDS),
@@ -270,22 +208,13 @@ static const struct row rows_global[] = {
     S("global_store_dwordx4", 31, "a1 s4 b2", 16),
     L("global_load_ubyte_d16", 32, "d1 a1 b2", 1 | LOWER_HALF),
     L("global_load_ubyte_d16_hi", 33, "d1 a1 b2", 1 | UPPER_HALF),
+    L("global_load_sbyte_d16", 34, "d1 a1 b2", 1 | LOWER_HALF | EXTENDS),
+    L("global_load_sbyte_d16_hi", 35, "d1 a1 b2", 1 | UPPER_HALF | EXTENDS),
     L("global_load_short_d16", 36, "d1 a1 b2", 2 | LOWER_HALF),
     L("global_load_short_d16_hi", 37, "d1 a1 b2", 2 | UPPER_HALF),
     { "global_load_lds_dword", 42, "a1 b2", ROW_TO_LDS, 4, load, NULL },
     { "global_load_lds_dwordx4", 125, "a1 b2", ROW_TO_LDS, 16, load, NULL },
     { "global_load_lds_dwordx3", 126, "a1 b2", ROW_TO_LDS, 12, load, NULL },
-    AT("global_atomic_add", 66, ATOMIC_ADD),
-    AT("global_atomic_smin", 68, ATOMIC_SMIN),
-    AT("global_atomic_umin", 69, ATOMIC_UMIN),
-    AT("global_atomic_smax", 70, ATOMIC_SMAX),
-    AT("global_atomic_umax", 71, ATOMIC_UMAX),
-    AT("global_atomic_and", 72, ATOMIC_AND),
-    AT("global_atomic_or", 73, ATOMIC_OR),
-    AT("global_atomic_xor", 74, ATOMIC_XOR),
-    AT("global_atomic_add_f32", 77, ATOMIC_ADD_F32),
-    AT("global_atomic_pk_add_f16", 78, ATOMIC_ADD_F16),
-    AT("global_atomic_pk_add_bf16", 82, ATOMIC_ADD_BF16),
 };
 const struct family family_global = FAMILY("Flat Memory Instructions", FORMAT_GLOBAL, rows_global);
 
@@ -298,6 +227,7 @@ static const struct row rows_buffer[] = {
     LDS_TOO("buffer_load_dwordx3", 22, "d3 a1 b4 o1", 12), LDS_TOO("buffer_load_dwordx4", 23, "d4 a1 b4 o1", 16),
     S("buffer_store_byte", 24, "s1 a1 b4 o1", 1), S("buffer_store_short", 26, "s1 a1 b4 o1", 2),
     S("buffer_store_dword", 28, "s1 a1 b4 o1", 4), S("buffer_store_dwordx2", 29, "s2 a1 b4 o1", 8),
+    { "buffer_wbl2", 40, "", 0, 0, nothing, NULL }, { "buffer_inv", 41, "", 0, 0, nothing, NULL },
     S("buffer_store_dwordx3", 30, "s3 a1 b4 o1", 12), S("buffer_store_dwordx4", 31, "s4 a1 b4 o1", 16),
 };
 const struct family family_buffer = FAMILY("Vector Memory Operations", FORMAT_BUFFER, rows_buffer);

@@ -24,7 +24,7 @@ struct event *event_new(struct wave *w, const struct insn *in, enum counter coun
         return NULL;
     }
     e->counter = counter, e->kind = kind, e->in = in;
-    e->serial = 0, e->delivered = false, e->first = 0, e->dwords = 0, e->bytes = 0;
+    e->serial = 0, e->delivered = false, e->needs = NEEDS_VM | NEEDS_LGKM, e->first = 0, e->dwords = 0, e->bytes = 0;
     e->lanes = wave_exec(w);
     memset(e->present, 0, sizeof e->present);
     w->event[w->events++] = e;
@@ -71,9 +71,28 @@ static void load(struct wave *w, const struct event *e)
     }
 }
 
-/* What was read at issue: DS, and atomics that return. */
+/* A part of a register that comes alone: the rest of it stays. */
+static void give_half(struct wave *w, const struct event *e, bool upper)
+{
+    const uint32_t kept = upper ? 0xffff : 0xffff0000;
+    FOR_LANES(lane, e->lanes) {
+        uint32_t *d = &w->vgpr[e->first][lane];
+        *d = (*d & kept) | (upper ? e->data[0][lane] << 16 : e->data[0][lane] & 0xffff);
+    }
+    for (int b = 0; b < 2; b++) {
+        uint64_t *d = &w->defined[e->first][upper ? b + 2 : b];
+        *d = (*d & ~e->lanes) | (e->defined[0][b] & e->lanes);
+    }
+}
+
+/* What was read at issue: DS, flat, scratch, and atomics that return. */
 static void give(struct wave *w, const struct event *e)
 {
+    const uint32_t detail = e->in->row->detail;
+    if ((detail & (LOWER_HALF | UPPER_HALF)) != 0) {
+        give_half(w, e, (detail & UPPER_HALF) != 0);
+        return;
+    }
     for (uint32_t i = 0; i < e->dwords; i++) {
         FOR_LANES(lane, e->lanes) w->vgpr[e->first + i][lane] = e->data[i][lane];
         for (int b = 0; b < 4; b++)
@@ -162,10 +181,26 @@ static void leave(struct wave *w, enum counter counter, uint32_t left)
         else i++;
 }
 
+/* Those of which both counters have been 0. */
+static void leave_flat(struct wave *w, uint8_t are_zero)
+{
+    for (uint32_t i = 0; i < w->events;) {
+        struct event *e = w->event[i];
+        if (e->counter == COUNTER_FLAT) e->needs &= (uint8_t)~are_zero;
+        if (e->counter == COUNTER_FLAT && e->needs == 0) complete(w, i);
+        else i++;
+    }
+}
+
 /* Scalar loads come in any order and count in lgkmcnt with LDS, so while one is under way only 0 says anything. */
 void events_wait(struct wave *w, uint32_t vmcnt, uint32_t lgkmcnt)
 {
     if (w->events == 0) return;
+    if (count(w, COUNTER_FLAT) != 0) {
+        if (vmcnt != 0) vmcnt = UINT32_MAX;
+        if (lgkmcnt != 0) lgkmcnt = UINT32_MAX;
+        leave_flat(w, (uint8_t)((vmcnt == 0 ? NEEDS_VM : 0) | (lgkmcnt == 0 ? NEEDS_LGKM : 0)));
+    }
     leave(w, COUNTER_VM, vmcnt);
     if (lgkmcnt == 0) leave(w, COUNTER_SMEM, 0);
     if (lgkmcnt == 0 || count(w, COUNTER_SMEM) == 0) leave(w, COUNTER_DS, lgkmcnt);

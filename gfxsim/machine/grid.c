@@ -20,6 +20,8 @@ static void close_workgroup(struct workgroup *g)
     for (uint32_t i = 0; i < MOST_WAVES; i++)
         if (g->wave[i] != NULL) {
             events_free(g->wave[i]);
+            free(g->wave[i]->private_data);
+            free(g->wave[i]->private_defined);
             free(g->wave[i]);
         }
     lds_close(&g->lds);
@@ -34,6 +36,11 @@ static struct workgroup *open_workgroup(struct grid *grid)
     g->waves = (grid->threads + LANES - 1) / LANES;
     bool ok = lds_open(&g->lds, grid->lds_bytes, g->waves, grid->machine->options.check_races);
     for (uint32_t i = 0; i < g->waves && ok; i++) ok = (g->wave[i] = calloc(1, sizeof *g->wave[i])) != NULL;
+    for (uint32_t i = 0; i < g->waves && ok && grid->private_bytes != 0; i++) {
+        g->wave[i]->private_data = malloc((size_t)LANES * grid->private_bytes);
+        g->wave[i]->private_defined = malloc((size_t)LANES * grid->private_bytes);
+        ok = g->wave[i]->private_data != NULL && g->wave[i]->private_defined != NULL;
+    }
     if (ok) return g;
     close_workgroup(g);
     return NULL;
@@ -152,6 +159,35 @@ static void run_threads(struct grid *grid)
     for (uint32_t i = 0; i < started; i++) pthread_join(thread[i], NULL);
 }
 
+/* Scratch memory of a lane.  Where the kernel cannot know (recursion) it gets no less than a fixed size. */
+static uint32_t private_bytes(const struct kernel *k)
+{
+    enum { DYNAMIC_STACK = 1 << 11, LEAST_DYNAMIC = 16384 };
+    return (k->properties & DYNAMIC_STACK) != 0 && k->private_bytes < LEAST_DYNAMIC ? LEAST_DYNAMIC : k->private_bytes;
+}
+
+/* What a kernel may read of its own dispatch (HSA, kernel dispatch packet): threads of a workgroup and of all, bytes of
+ * scratch memory and LDS, arguments. */
+static bool describe(struct grid *grid)
+{
+    enum { PACKET_BYTES = 64 };
+    const struct launch *l = grid->launch;
+    grid->packet = memory_allocate(&grid->machine->memory, PACKET_BYTES, ALLOCATION_ARGUMENTS);
+    if (grid->packet == 0) return false;
+    uint8_t *at = (uint8_t *)(uintptr_t)grid->packet;
+    memset(at, 0, PACKET_BYTES);
+    for (int i = 0; i < 3; i++) {
+        const uint16_t block = (uint16_t)l->block[i];
+        const uint32_t all = l->grid[i] * l->block[i];
+        memcpy(at + 4 + 2 * i, &block, 2);
+        memcpy(at + 12 + 4 * i, &all, 4);
+    }
+    memcpy(at + 24, &grid->private_bytes, 4);
+    memcpy(at + 28, &grid->lds_bytes, 4);
+    memcpy(at + 40, &grid->arguments, 8);
+    return true;
+}
+
 bool grid_run(struct machine *m, const struct launch *l, const struct machine_options *options, struct report *report)
 {
     struct machine_options kept = m->options;
@@ -162,11 +198,19 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
     grid->workgroups = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     grid->threads = l->block[0] * l->block[1] * l->block[2];
     grid->lds_bytes = l->kernel->lds_bytes + l->dynamic_lds;
+    grid->private_bytes = private_bytes(l->kernel);
     pthread_mutex_init(&grid->atomics, NULL);
-    /* MODE: rounding to nearest even, denormals kept (LLVM, COMPUTE_PGM_RSRC1) */
-    if ((l->kernel->rsrc1 >> 12 & 0xff) != 0xf0)
-        grid_fault(grid, REPORT_ILLEGAL, "its descriptor asks for FLOAT_MODE 0x%x; gfxsim has 0xf0 alone: rounding to "
-                   "nearest, and denormals", l->kernel->rsrc1 >> 12 & 0xff);
+    if (grid->private_bytes > MOST_PRIVATE) {
+        grid_fault(grid, REPORT_RESOURCES, "its descriptor asks for %u bytes of scratch memory a lane, more than %d",
+                   grid->private_bytes, MOST_PRIVATE);
+        grid->private_bytes = 0;
+    }
+    /* MODE: rounding to nearest even, denormals kept, or those of fp32 flushed (LLVM, COMPUTE_PGM_RSRC1) */
+    const uint32_t mode = l->kernel->rsrc1 >> 12 & 0xff;
+    grid->flushes = mode == 0xc0;
+    if (mode != 0xf0 && mode != 0xc0)
+        grid_fault(grid, REPORT_ILLEGAL, "its descriptor asks for FLOAT_MODE 0x%x; gfxsim has 0xf0 and 0xc0: rounding "
+                   "to nearest, denormals of fp32 kept or flushed, others kept", mode);
     const uint64_t least = (uint64_t)START_STEPS * ((grid->threads + LANES - 1) / LANES),
                    limit = options->grid_step_limit;
     if (limit != 0 && grid->workgroups > limit / least)
@@ -174,12 +218,14 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
                    "(GFXSIM_GRID_STEPS) even if they do nothing", (unsigned long long)grid->workgroups,
                    (unsigned long long)limit);
     grid->arguments = memory_allocate(&m->memory, l->argument_bytes == 0 ? 1 : l->argument_bytes, ALLOCATION_ARGUMENTS);
-    if (grid->arguments == 0) grid_fault(grid, REPORT_RESOURCES, "there is no memory for its arguments");
+    if (grid->arguments == 0 || !describe(grid))
+        grid_fault(grid, REPORT_RESOURCES, "there is no memory for its arguments");
     else {
         memcpy((void *)(uintptr_t)grid->arguments, l->arguments, l->argument_bytes);
         run_threads(grid);
-        memory_free(&m->memory, grid->arguments);
+        memory_free(&m->memory, grid->packet);
     }
+    if (grid->arguments != 0) memory_free(&m->memory, grid->arguments);
     m->steps = atomic_load(&grid->steps);
     m->bank_conflicts = atomic_load(&grid->bank_conflicts);
     m->lds_accesses = atomic_load(&grid->lds_accesses);

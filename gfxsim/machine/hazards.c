@@ -73,6 +73,8 @@ bool hazard_sgpr_as_address(struct wave *w, const struct insn *in, uint32_t inde
     return by_vector(w, in, index, dwords, 5);
 }
 
+bool hazard_vcc_div_fmas(struct wave *w, const struct insn *in) { return by_vector(w, in, VCC, 2, 4); }
+
 bool hazard_m0(struct wave *w, const struct insn *in)
 {
     const struct written *last = &w->sgpr_written[M0];

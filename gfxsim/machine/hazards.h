@@ -16,6 +16,7 @@ bool hazard_sgpr_as_data(struct wave *w, const struct insn *in, uint32_t index, 
 bool hazard_sgpr_as_lane(struct wave *w, const struct insn *in, uint32_t index);
 bool hazard_sgpr_as_address(struct wave *w, const struct insn *in, uint32_t index, uint32_t dwords);
 bool hazard_m0(struct wave *w, const struct insn *in);
+bool hazard_vcc_div_fmas(struct wave *w, const struct insn *in);
 bool hazard_exec_dpp(struct wave *w, const struct insn *in);
 
 #endif

@@ -58,9 +58,11 @@ uint32_t lds_event(struct wave *w, const struct insn *in, bool to_lds)
         l->event = grown;
         l->capacity = capacity;
     }
-    l->event[++l->events] = (struct lds_event){ in->pc, (uint16_t)w->index, to_lds, false, UINT32_MAX };
+    l->event[++l->events] = (struct lds_event){ in->pc, (uint16_t)w->index, to_lds, false, false, UINT32_MAX };
     return l->events;
 }
+
+void lds_is_atomic(struct wave *w, uint32_t serial) { w->group->lds.event[serial].atomic = true; }
 
 static bool race(struct wave *w, const struct insn *in, uint32_t lane, uint32_t at, bool writes, uint32_t other,
                  bool other_writes)
@@ -84,15 +86,21 @@ static bool behind(const struct wave *w, const struct lds_event *e, bool moves)
     return e->published <= w->barriers;
 }
 
-static bool check_byte(struct wave *w, const struct insn *in, uint32_t lane, uint32_t at, bool writes, bool moves)
+static bool check_byte(struct wave *w, const struct insn *in, uint32_t lane, uint32_t at, bool writes, bool moves,
+                       bool atomic)
 {
     const struct lds *l = &w->group->lds;
     const uint32_t writer = l->writer[at];
-    if (writer != 0 && !behind(w, &l->event[writer], moves)) return race(w, in, lane, at, writes, writer, true);
-    if (!writes) return true;
+    const bool among_atomics = writer != 0 && l->event[writer].atomic;
+    if (writer != 0 && !(atomic && among_atomics) && !behind(w, &l->event[writer], moves))
+        return race(w, in, lane, at, writes, writer, true);
+    /* of several atomics in a row `writer` is the last; each wave's own is its reader, too */
+    if (!writes && !among_atomics) return true;
     for (uint32_t i = 0; i < w->group->waves; i++) {
         const uint32_t reader = l->reader[i][at];
-        if (reader != 0 && !behind(w, &l->event[reader], moves)) return race(w, in, lane, at, true, reader, false);
+        if (reader == 0 || behind(w, &l->event[reader], moves)) continue;
+        const bool also_writes = l->event[reader].atomic;
+        if (also_writes ? !atomic : writes) return race(w, in, lane, at, writes, reader, also_writes);
     }
     return true;
 }
@@ -107,14 +115,17 @@ bool lds_access(struct wave *w, const struct insn *in, uint32_t lane, uint32_t o
         return false;
     }
     if (l->writer == NULL) return true;
-    const bool moves = l->event[serial].to_lds;
+    const bool moves = l->event[serial].to_lds, atomic = l->event[serial].atomic;
     uint32_t *own = writes ? l->writer : l->reader[w->index];
     for (uint32_t i = offset; i < offset + bytes; i++) {
         /* what the byte before was compared with need not be compared again */
-        const bool same = i > offset && l->writer[i] == l->writer[i - 1] && !writes;
-        if (!same && !check_byte(w, in, lane, i, writes, moves)) return false;
+        const bool same = i > offset && l->writer[i] == l->writer[i - 1] && !writes
+                          && (l->writer[i] == 0 || !l->event[l->writer[i]].atomic);
+        if (!same && !check_byte(w, in, lane, i, writes, moves, atomic)) return false;
     }
     for (uint32_t i = offset; i < offset + bytes; i++) own[i] = serial;
+    if (atomic)
+        for (uint32_t i = offset; i < offset + bytes; i++) l->reader[w->index][i] = serial;
     return true;
 }
 

@@ -13,6 +13,8 @@ void lds_close(struct lds *l);
 void lds_clear(struct lds *l, uint32_t waves);
 /* A new event's serial; 0: out of memory. */
 uint32_t lds_event(struct wave *w, const struct insn *in, bool to_lds);
+/* The event is an atomic operation: no race with other ones. */
+void lds_is_atomic(struct wave *w, uint32_t serial);
 /* Bounds and races of one lane's access; marks it.  False after a report. */
 bool lds_access(struct wave *w, const struct insn *in, uint32_t lane, uint32_t offset, uint32_t bytes, bool writes,
                 uint32_t serial);

@@ -21,6 +21,7 @@ enum {
     LANES = 64,
     LDS_BYTES = 163840,                   /* of a workgroup, and of a compute unit */
     MOST_WAVES = 16,
+    MOST_PRIVATE = 131072,                /* scratch memory of a lane */
     VGPRS = 512,                          /* rows: v0..v255, then a0..a255 */
     AGPR = 256,
     SGPRS = 128, VCC = 106, M0 = 124, EXEC = 126
@@ -51,7 +52,9 @@ struct memory {
 
 /* ---- results under way (events.h) ---- */
 
-enum counter { COUNTER_VM, COUNTER_DS, COUNTER_SMEM, COUNTERS };
+/* A flat instruction counts in vmcnt and in lgkmcnt: while one is under way only 0 says anything of either. */
+enum counter { COUNTER_VM, COUNTER_DS, COUNTER_SMEM, COUNTER_FLAT, COUNTERS };
+enum { NEEDS_VM = 1, NEEDS_LGKM = 2 };
 enum event_kind { EVENT_LOAD, EVENT_STORE, EVENT_TO_LDS, EVENT_DS_READ, EVENT_DS_WRITE, EVENT_SCALAR };
 
 struct event {
@@ -60,6 +63,7 @@ struct event {
     const struct insn *in;
     uint32_t serial;                      /* of the workgroup: struct lds_event */
     bool delivered;
+    uint8_t needs;                        /* of a flat instruction: counters that have not been 0 since */
     uint16_t first, dwords;               /* registers that it writes: VGPR rows or SGPRs; 0 dwords: none */
     uint64_t lanes;
     uint8_t bytes;                        /* of memory a lane */
@@ -74,7 +78,7 @@ struct event {
 struct lds_event {
     uint32_t pc;
     uint16_t wave;
-    bool to_lds, complete;
+    bool to_lds, complete, atomic;
     uint32_t published;                   /* the number of barriers behind which all waves see it; UINT32_MAX: not
                                              yet */
 };
@@ -101,6 +105,7 @@ struct wave {
     uint32_t index;
     uint32_t pc, next;                    /* next: where the instruction that runs leads */
     bool ended;
+    bool indexing;                        /* s_set_gpr_idx_on */
     uint32_t barriers, barrier_pc;        /* s_barrier executed; where the last one stands */
     bool scc, scc_defined;
     uint32_t vgprs, agprs;                /* that it has */
@@ -122,6 +127,7 @@ struct wave {
     uint64_t random;
     const struct allocation *recent;
     uint64_t lane_exists;
+    uint8_t *private_data, *private_defined;              /* scratch memory: [LANES][private_bytes] of the grid */
     uint64_t steps;
 };
 
@@ -150,6 +156,8 @@ struct program {
     struct insn *insn;                    /* by dword of the text */
     uint32_t text_bytes;
     uint64_t text;                        /* offset in the image */
+    uint32_t *completed;                  /* by dword: results that an s_waitcnt there has waited for; NULL: not
+                                             counted (a test counts, with one host thread) */
 };
 
 struct launch {
@@ -164,9 +172,10 @@ struct launch {
 struct grid {
     struct machine *machine;
     const struct launch *launch;
-    uint64_t arguments;                   /* address */
+    uint64_t arguments, packet;           /* addresses: of the arguments, of the dispatch's description */
     uint64_t workgroups;
-    uint32_t lds_bytes, threads;
+    uint32_t lds_bytes, private_bytes, threads;
+    bool flushes;                         /* fp32 denormals become zero, in and out */
     _Atomic uint64_t next;
     _Atomic bool stop, reported;
     _Atomic uint64_t steps, bank_conflicts, lds_accesses;
@@ -178,6 +187,9 @@ static inline const struct machine_options *wave_options(const struct wave *w)
 {
     return &w->group->grid->machine->options;
 }
+
+/* Flat addresses: the upper half tells LDS and scratch memory, whose offset the lower half is, from memory. */
+enum { LDS_APERTURE = 0x10000, PRIVATE_APERTURE = 0x20000 };
 
 #define FOR_LANES(lane, lanes) \
     for (uint64_t lane##_left = (lanes), lane = 0; \

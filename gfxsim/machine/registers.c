@@ -3,7 +3,7 @@
 
 #include "report.h"
 
-static const char *const waits[COUNTERS] = { "vmcnt", "lgkmcnt", "lgkmcnt(0)" };
+static const char *const waits[COUNTERS] = { "vmcnt", "lgkmcnt", "lgkmcnt(0)", "vmcnt(0) and lgkmcnt(0)" };
 
 static char letter(uint32_t row) { return row < AGPR ? 'v' : 'a'; }
 static uint32_t shown(uint32_t row) { return row < AGPR ? row : row - AGPR; }
@@ -44,7 +44,7 @@ bool vgpr_loadable(struct wave *w, const struct insn *in, const struct operand *
     const uint32_t row = operand_row(o);
     if (!there(w, in, o) || !hazard_vgpr(w, in, row, o->dwords, READER_MEMORY)) return false;
     for (uint32_t i = row; i < row + o->dwords; i++)
-        if (w->pending[i] != 0 && w->pending[i] != counter + 1) {
+        if (w->pending[i] != 0 && (w->pending[i] != counter + 1 || counter == COUNTER_FLAT)) {
             wave_fault(w, in, NO_LANE, REPORT_PENDING, "loads into %c%u, which a load of another kind will write: no "
                        "s_waitcnt %s covers it", letter(i), shown(i), waits[w->pending[i] - 1]);
             return false;
@@ -98,7 +98,9 @@ bool scalar_read(struct wave *w, const struct insn *in, const struct operand *o,
     }
     if (o->kind == OPERAND_BIT) {
         const uint64_t vcc = w->sgpr[VCC] | (uint64_t)w->sgpr[VCC + 1] << 32;
-        s->value = o->index == 251 ? vcc == 0 : o->index == 252 ? wave_exec(w) == 0 : w->scc;
+        s->value = o->index < 240 ? (uint64_t)(o->index < 237 ? LDS_APERTURE : PRIVATE_APERTURE) << 32
+                                    | (o->index % 2 != 0 ? 0 : UINT32_MAX)
+                   : o->index == 251 ? vcc == 0 : o->index == 252 ? wave_exec(w) == 0 : w->scc;
         return true;
     }
     if (!sgpr_ready(w, in, o->index, o->dwords, false)) return false;

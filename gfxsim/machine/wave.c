@@ -29,7 +29,8 @@ static void set_sgprs(struct wave *w, const struct grid *grid)
     uint32_t next = 0;
     for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
         if (!(k->properties >> users[i].bit & 1)) continue;
-        if (users[i].bit == 3) set_sgpr64(w, next, grid->arguments);
+        if (users[i].bit == 1) set_sgpr64(w, next, grid->packet);
+        else if (users[i].bit == 3) set_sgpr64(w, next, grid->arguments);
         else if (users[i].bit == 4) set_sgpr64(w, next, grid->machine->launches);
         next += (uint32_t)users[i].dwords;
     }
@@ -51,7 +52,7 @@ void wave_start(struct wave *w, struct workgroup *g, uint32_t index)
     /* what stays allocated stays; registers are not cleared but undefined */
     w->group = g, w->index = index;
     w->pc = (uint32_t)(l->kernel->entry - l->program->text);
-    w->ended = w->scc = w->scc_defined = false;
+    w->ended = w->scc = w->scc_defined = w->indexing = false;
     w->barriers = w->barrier_pc = 0;
     w->vgprs = l->kernel->vgprs, w->agprs = l->kernel->agprs;
     w->state = 16, w->steps = 0, w->recent = NULL;
@@ -66,6 +67,7 @@ void wave_start(struct wave *w, struct workgroup *g, uint32_t index)
     memset(w->pending_loads, 0, sizeof w->pending_loads);
     memset(w->vgpr_written, 0, sizeof w->vgpr_written);
     memset(w->sgpr_written, 0, sizeof w->sgpr_written);
+    if (w->private_defined != NULL) memset(w->private_defined, 0, (size_t)LANES * grid->private_bytes);
     set_sgprs(w, grid);
     const uint32_t first = index * LANES, there = grid->threads - first;
     w->lane_exists = there >= LANES ? UINT64_MAX : (UINT64_C(1) << there) - 1;

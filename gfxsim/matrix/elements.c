@@ -56,9 +56,15 @@ uint16_t float_to_half(float f)
 {
     uint32_t bits;
     memcpy(&bits, &f, 4);
-    const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    if (f != f) return (uint16_t)(sign | 0x7e00 | (bits >> 13 & 0x3ff));
-    const double a = fabs((double)f);
+    if (f != f) return (uint16_t)((bits >> 16 & 0x8000) | 0x7e00 | (bits >> 13 & 0x3ff));
+    return double_to_half((double)f);
+}
+
+uint16_t double_to_half(double d)
+{
+    const uint16_t sign = signbit(d) ? 0x8000 : 0;
+    if (d != d) return sign | 0x7e00;
+    const double a = fabs(d);
     if (a >= 65520.0) return (uint16_t)(sign | 0x7c00);
     int e = 0;
     (void)frexp(a, &e);

@@ -19,6 +19,7 @@ uint32_t element_encode(enum element e, double value, bool saturates);
 
 float half_to_float(uint16_t bits);
 /* Rounded to nearest even. */
+uint16_t double_to_half(double d);
 uint16_t float_to_half(float f);
 uint16_t float_to_bfloat(float f);
 

@@ -45,6 +45,8 @@ typedef enum bsm_backend {
                                             cannot be */
     BSM_BACKEND_CUDA_OR_CPU,             /* an NVIDIA GPU if one can be used, else the CPU: bsm_context_backend says
                                             which */
+    BSM_BACKEND_HIP,                     /* a GPU of AMD (gfx950: MI350X, MI355X), likewise */
+    BSM_BACKEND_HIP_OR_CPU,
     BSM_BACKEND_COUNT
 } bsm_backend;
 
@@ -56,8 +58,8 @@ typedef struct bsm_context_options {
     const bsm_allocator *allocator;      /* copied; NULL: aligned malloc */
     bsm_backend backend;                 /* 0: the CPU */
     int device;                          /* number of the GPU, as its driver counts; 0 for the CPU */
-    void *stream;                        /* CUstream (cudaStream_t) of the GPU's primary context, the caller's; NULL:
-                                            the default stream */
+    void *stream;                        /* CUstream (cudaStream_t) of the GPU's primary context, or hipStream_t, the
+                                            caller's; NULL: the default stream */
 } bsm_context_options;
 
 /* Creates a context.  options may be NULL for the defaults.  On failure *context is NULL.
@@ -75,9 +77,10 @@ BSM_API bsm_status bsm_context_create(const bsm_context_options *options, bsm_co
 /* Frees the context and its cached workspace.  NULL is allowed.  No call may be using the context. */
 BSM_API void bsm_context_destroy(bsm_context *context);
 
-/* BSM_BACKEND_CPU or BSM_BACKEND_CUDA; the CPU for NULL. */
+/* BSM_BACKEND_CPU, BSM_BACKEND_CUDA or BSM_BACKEND_HIP; the CPU for NULL. */
 BSM_API bsm_backend bsm_context_backend(const bsm_context *context);
-BSM_API const char *bsm_backend_name(int backend);       /* "cpu", "cuda", "cuda_or_cpu"; NULL for numbers not listed */
+BSM_API const char *bsm_backend_name(int backend);       /* "cpu", "cuda", "cuda_or_cpu", "hip", "hip_or_cpu";
+                                                          * NULL for numbers not listed */
 BSM_API int bsm_backend_from_name(const char *name);     /* -1 when not known */
 
 /* How many threads a product may use, 1..1024; 0 asks for the default again.  Never changes a bit of any result. */

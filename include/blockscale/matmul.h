@@ -226,8 +226,8 @@ BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
  * Optional pointers (c, bias, alpha, beta, amax, tensor scales) may be NULL in one and given in the other.
  * Allocates nothing.  A plan may run in several threads at once, each with its own workspace.
  * On a GPU: puts the work into the stream and returns, waits for nothing, and may be captured into a graph.  A plan
- * that was made for operands aligned to 16 bytes may read them as they are, and then asks the same of later ones; amax
- * and d->tensor_scale are given in both descriptions or in neither.
+ * that was made for operands aligned to 16 bytes (on GPUs of compute capability 12.x to 4 or 8) may read them as they
+ * are, and then asks the same of later ones; amax and d->tensor_scale are given in both descriptions or in neither.
  * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE,
  * BSM_EUNSUPPORTED (a forced kernel that reads prepacked weights alone, without b_panels). */
 BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace,

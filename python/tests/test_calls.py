@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import blockscale
-from blockscale import _library
+from blockscale import _library, plans
 from blockscale._library import ffi, lib
 
 RANDOM = np.random.default_rng(31)
@@ -178,6 +178,15 @@ def test_everything_public_has_a_manual():
         assert words in manual
     for method in ("run", "pack", "describe"):
         assert inspect.getdoc(getattr(blockscale.Plan, method))
+
+
+def test_workspaces_are_aligned_and_whole():
+    for size in (1, 1000, (2 << 20) - 1, 2 << 20, (6 << 20) + 1):
+        # pylint: disable=protected-access
+        whole, start = plans._host_memory(size)
+        first, begin = (int(ffi.cast("uintptr_t", at)) for at in (whole, start))
+        assert begin % 64 == 0 and first <= begin and begin + size <= first + ffi.sizeof(whole)
+        ffi.memmove(start, bytes(size), size)
 
 
 def test_help_gives_the_first_example():

@@ -4,8 +4,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { MAX_THREADS = BSMI_MOST_THREADS };
+enum { MAX_THREADS = BSMI_MOST_THREADS, HUGE_PAGE = 2 << 20 };
 
 struct bsmi_workspace {
     pthread_mutex_t lock;
@@ -13,9 +14,23 @@ struct bsmi_workspace {
     size_t bytes;
 };
 
+/* Of huge pages, if there are such: a kernel's panels fill most of a second-level cache, and small pages fall on its
+ * sets by chance. */
+static void *allocate_huge(size_t bytes)
+{
+    void *memory = NULL;
+    const size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    if (whole < bytes || posix_memalign(&memory, HUGE_PAGE, whole) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(memory, whole, MADV_HUGEPAGE);      /* refused: pages stay small */
+#endif
+    return memory;
+}
+
 static void *default_allocate(void *user, size_t bytes, size_t alignment)
 {
     (void)user;
+    if (bytes >= HUGE_PAGE) return allocate_huge(bytes);
     void *memory = NULL;
     return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
 }

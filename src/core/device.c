@@ -6,7 +6,7 @@ bsm_backend bsm_context_backend(const bsm_context *context)
     return context == NULL || context->device == NULL ? BSM_BACKEND_CPU : context->device->calls->backend;
 }
 
-static const char *const names[BSM_BACKEND_COUNT] = { "cpu", "cuda", "cuda_or_cpu" };
+static const char *const names[BSM_BACKEND_COUNT] = { "cpu", "cuda", "cuda_or_cpu", "hip", "hip_or_cpu" };
 
 const char *bsm_backend_name(int backend)
 {

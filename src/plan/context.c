@@ -2,6 +2,8 @@
 #include "core/core.h"
 #include "cuda/driver/device.h"
 #include "cuda/driver/embedded.h"
+#include "hip/driver/device.h"
+#include "hip/driver/embedded.h"
 
 static bsm_status check_backend(int backend)
 {
@@ -35,8 +37,11 @@ bsm_status bsm_context_create(const bsm_context_options *given, bsm_context **co
     if (status == BSM_OK) status = check_options(&options);
     if (status == BSM_OK) status = bsmi_context_make(&options, context);
     if (status != BSM_OK || options.backend == BSM_BACKEND_CPU) return status;
-    status = bsmi_cuda_open(*context, options.device, options.stream);
-    if (status == BSM_OK || (status == BSM_EDEVICE && options.backend == BSM_BACKEND_CUDA_OR_CPU)) return BSM_OK;
+    const bool hip = options.backend == BSM_BACKEND_HIP || options.backend == BSM_BACKEND_HIP_OR_CPU,
+               or_cpu = options.backend == BSM_BACKEND_CUDA_OR_CPU || options.backend == BSM_BACKEND_HIP_OR_CPU;
+    status = hip ? bsmi_hip_open(*context, options.device, options.stream)
+                 : bsmi_cuda_open(*context, options.device, options.stream);
+    if (status == BSM_OK || (status == BSM_EDEVICE && or_cpu)) return BSM_OK;
     bsm_context_destroy(*context);
     *context = NULL;
     return status;
@@ -45,7 +50,9 @@ bsm_status bsm_context_create(const bsm_context_options *given, bsm_context **co
 const char *bsm_backend_missing(int backend)
 {
     if (bsm_backend_name(backend) == NULL) return NULL;
-    return backend == BSM_BACKEND_CUDA ? bsmi_cuda_not_built : "";
+    return backend == BSM_BACKEND_CUDA  ? bsmi_cuda_not_built
+           : backend == BSM_BACKEND_HIP ? bsmi_hip_not_built
+                                        : "";
 }
 
 bsm_status bsm_device_count(bsm_backend backend, int *count)
@@ -55,6 +62,7 @@ bsm_status bsm_device_count(bsm_backend backend, int *count)
     const bsm_status status = check_backend((int)backend);
     if (status != BSM_OK) return status;
     if (backend == BSM_BACKEND_CUDA) return bsmi_cuda_count(count);
+    if (backend == BSM_BACKEND_HIP) return bsmi_hip_count(count);
     *count = 1;
     return BSM_OK;
 }
@@ -67,9 +75,11 @@ bsm_status bsm_device_describe(bsm_backend backend, int device, bsm_device_info 
     memcpy(&room, info, sizeof room);
     if (room < sizeof room || room > 65536)
         return bsmi_fail(BSM_EINVAL, "info->struct_size is %zu: set it to the sizeof of the struct", room);
-    if (backend != BSM_BACKEND_CUDA)
-        return bsmi_fail(BSM_EINVAL, "backend=%d: devices of BSM_BACKEND_CUDA are described", (int)backend);
-    const bsm_status status = bsmi_cuda_describe(device, &about);
+    if (backend != BSM_BACKEND_CUDA && backend != BSM_BACKEND_HIP)
+        return bsmi_fail(BSM_EINVAL, "backend=%d: devices of BSM_BACKEND_CUDA and BSM_BACKEND_HIP are described",
+                         (int)backend);
+    const bsm_status status =
+        backend == BSM_BACKEND_CUDA ? bsmi_cuda_describe(device, &about) : bsmi_hip_describe(device, &about);
     if (status != BSM_OK) return status;
     about.struct_size = room;
     memset(info, 0, room);

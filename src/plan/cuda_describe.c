@@ -17,7 +17,7 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
 }
 
-/* "as stored", "repacked with scales converted to 128x4", ... */
+/* "as stored", "as stored (by cp.async, 8 bytes each)", "repacked with scales converted to 128x4", ... */
 static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, char *text,
                           size_t bytes)
 {
@@ -29,17 +29,19 @@ static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_
         [BSMI_FORM_IN_KERNEL] = "dequantized in the kernel",
     };
     const bool codes = bsmi_cuda_multiplies_codes(c);
+    char copies[40] = "";
+    if (o->copy_size > 0) snprintf(copies, sizeof copies, " (by cp.async, %d bytes each)", o->copy_size);
     if (c->int8_fallback >= 0)
         snprintf(text, bytes, "as int8 rows, else dequantized for %s", bsmi_gemm_instances[c->int8_fallback].name);
     else
-        snprintf(text, bytes, "%s%s%s", forms[o->form], codes ? " with " : "",
+        snprintf(text, bytes, "%s%s%s%s", forms[o->form], copies, codes ? " with " : "",
                  codes ? bsmi_codes_scales_name(o->codes.scales) : "");
 }
 
 size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c,
                                const struct bsmi_cuda_multiply *prepacked, const char *reason, char *text, size_t bytes)
 {
-    char tile[64] = "an element a thread", expected[96] = "", a_form[80], b_form[80], order[160];
+    char tile[64] = "an element a thread", expected[96] = "", a_form[96], b_form[96], order[160];
     describe_order(c, order, sizeof order);
     describe_form(c, &c->a, a_form, sizeof a_form), describe_form(c, &c->b, b_form, sizeof b_form);
     if (c->gemm >= 0) {

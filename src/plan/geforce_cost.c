@@ -29,16 +29,6 @@ static double step_cycles(const struct bsmi_gemm_instance *g)
     return fmax(products * cycles / BSMI_MIN(SCHEDULERS, warps), bytes / L2_BYTES_A_CYCLE);
 }
 
-/* Elements of K in a step. */
-static double step_columns(const struct bsmi_gemm_instance *g)
-{
-    switch (g->operands) {
-    case BSMI_OPERANDS_BF16: return g->step_bytes / 2.0;
-    case BSMI_OPERANDS_MXF8F6F4: return g->step_bytes;
-    default: return 2.0 * g->step_bytes;
-    }
-}
-
 /* Around the steps of a tile: until its first stage has come, and its epilogue. */
 static double around_cycles(const struct bsmi_gemm_instance *g)
 {
@@ -106,7 +96,7 @@ double bsmi_geforce_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct
     const int64_t parts = g->splits_k ? bsmi_codes_parts(g, p->k) : 1, clusters = gpu->gemm_clusters[gemm];
     const double terms = g->operands == BSMI_OPERANDS_BF16 ? bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b) : 1;
     const double waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * parts, clusters),
-                 steps = terms * ceil(ceil((double)p->k / step_columns(g)) / (double)parts);
+                 steps = terms * ceil(ceil((double)p->k / (double)bsmi_gemm_step_columns(g)) / (double)parts);
     /* What is around the steps of a tile passes under the products of another set's. */
     const double cycles = waves * steps * step_cycles(g) + (g->sets > 1 ? 1 : waves) * around_cycles(g),
                  moved = (bytes_of(&p->a, g) + bytes_of(&p->b, g)) / (memory_bytes_a_nanosecond * gpu->sm_count);

@@ -4,6 +4,7 @@
 #include "cpu/multiply.h"
 #include "cpu/prepacked.h"
 #include "cuda_select.h"
+#include "hip_select.h"
 
 #include <stdio.h>
 
@@ -11,10 +12,11 @@ struct bsm_plan {
     bsm_context *context;
     struct bsmi_product product;          /* its pointers are not used again */
     struct bsmi_cpu_multiply cpu;         /* of a CPU context */
-    struct bsmi_cuda_multiply cuda;       /* of a context with a GPU */
+    struct bsmi_hip_multiply hip;         /* of a context with a GPU of AMD */
+    struct bsmi_cuda_multiply cuda;       /* of a context with one of NVIDIA */
     struct bsmi_cuda_multiply prepacked;  /* the same for products with prepacked weights; without an instance: `cuda`
                                              serves them, too */
-    const char *cuda_reason;
+    const char *gpu_reason;
     bool forced;
 };
 
@@ -30,11 +32,20 @@ static bool has_order(const struct bsmi_kernel *kernel, const struct bsmi_produc
     return p->order != BSM_ORDER_PORTABLE || bsmi_family_is_portable(kernel->family);
 }
 
-/* Kernels of the CPU come first, then those of GPUs. */
+/* Kernels of the CPU come first, then those of NVIDIA's GPUs, then those of AMD's. */
+static int first_hip_kernel(void)
+{
+    int count = 0;
+    while (bsmi_cuda_kernel_name(count) != NULL) count++;
+    return bsmi_kernel_count + count;
+}
+
 const char *bsm_kernel_name(int index)
 {
     if (index < 0) return NULL;
-    return index < bsmi_kernel_count ? bsmi_kernels[index].name : bsmi_cuda_kernel_name(index - bsmi_kernel_count);
+    if (index < bsmi_kernel_count) return bsmi_kernels[index].name;
+    const char *of_cuda = bsmi_cuda_kernel_name(index - bsmi_kernel_count);
+    return of_cuda != NULL ? of_cuda : bsmi_hip_kernel_name(index - first_hip_kernel());
 }
 
 bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b)
@@ -42,6 +53,7 @@ bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_
     if (context == NULL || bsm_kernel_name(index) == NULL || bsm_format_get((int)a) == NULL
         || bsm_format_get((int)b) == NULL)
         return false;
+    if (index >= first_hip_kernel()) return bsmi_hip_kernel_serves(context, index - first_hip_kernel(), a, b);
     if (index >= bsmi_kernel_count) return bsmi_cuda_kernel_serves(context, index - bsmi_kernel_count, a, b);
     return context->device == NULL && runs_here(context, &bsmi_kernels[index]) && bsmi_kernels[index].serves(a, b);
 }
@@ -111,21 +123,36 @@ static bsm_status plan_cpu(const bsm_context *context, struct bsm_plan *plan)
 static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
 {
     const int forced = context->forced_kernel;
-    if (plan->forced && forced < bsmi_kernel_count)
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of the CPU and this context has a GPU",
-                         bsm_kernel_name(forced));
+    if (plan->forced && (forced < bsmi_kernel_count || forced >= first_hip_kernel()))
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of %s and this context has a GPU%s",
+                         bsm_kernel_name(forced), forced < bsmi_kernel_count ? "the CPU" : "GPUs of AMD",
+                         forced < bsmi_kernel_count ? "" : " of NVIDIA");
     const int number = plan->forced ? forced - bsmi_kernel_count : -1;
-    const bsm_status status = bsmi_cuda_choose(context, &plan->product, number, &plan->cuda, &plan->cuda_reason);
+    const bsm_status status = bsmi_cuda_choose(context, &plan->product, number, &plan->cuda, &plan->gpu_reason);
     return status != BSM_OK
                ? status
                : bsmi_cuda_choose_prepacked(context, &plan->product, number, &plan->cuda, &plan->prepacked);
 }
 
+static bsm_status plan_hip(const bsm_context *context, struct bsm_plan *plan)
+{
+    const int forced = context->forced_kernel;
+    if (plan->forced && forced < first_hip_kernel())
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "kernel %s was forced, but it is none of GPUs of AMD, and this context has such a GPU",
+                         bsm_kernel_name(forced));
+    return bsmi_hip_choose(context, &plan->product, plan->forced ? forced - first_hip_kernel() : -1, &plan->hip,
+                           &plan->gpu_reason);
+}
+
 static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
+static bool on_hip(const struct bsm_plan *plan) { return bsm_context_backend(plan->context) == BSM_BACKEND_HIP; }
+static bool on_cuda(const struct bsm_plan *plan) { return bsm_context_backend(plan->context) == BSM_BACKEND_CUDA; }
 
 static size_t workspace_bytes(const struct bsm_plan *plan)
 {
-    return on_device(plan) ? BSMI_MAX(plan->cuda.workspace_bytes, plan->prepacked.workspace_bytes)
+    return on_hip(plan)    ? plan->hip.workspace_bytes
+           : on_cuda(plan) ? BSMI_MAX(plan->cuda.workspace_bytes, plan->prepacked.workspace_bytes)
                            : plan->cpu.workspace_bytes;
 }
 
@@ -137,7 +164,7 @@ static const struct bsmi_cuda_multiply *cuda_of(const struct bsm_plan *plan, con
 /* A forced kernel that reads prepacked weights alone has nothing to read without them. */
 static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct bsmi_product *product)
 {
-    if (!on_device(plan) || !bsmi_cuda_wants_prepacked(&plan->cuda) || product->b_panels != NULL) return BSM_OK;
+    if (!on_cuda(plan) || !bsmi_cuda_wants_prepacked(&plan->cuda) || product->b_panels != NULL) return BSM_OK;
     return bsmi_fail(BSM_EUNSUPPORTED,
                      "kernel %s was forced, but it reads prepacked weights, and product->b_panels is NULL",
                      bsmi_cuda_kernel_name(plan->cuda.gemm + 1));
@@ -150,7 +177,9 @@ static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struc
     plan->forced = context->forced_kernel >= 0;
     const bsm_status status = bsmi_product_check(given, on_device(plan), &plan->product);
     if (status != BSM_OK) return status;
-    const bsm_status chosen = on_device(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
+    const bsm_status chosen = on_hip(plan)    ? plan_hip(context, plan)
+                              : on_cuda(plan) ? plan_cuda(context, plan)
+                                              : plan_cpu(context, plan);
     return chosen == BSM_OK ? bsmi_product_check_panels(&plan->product, bsm_plan_b_panels_bytes(plan)) : chosen;
 }
 
@@ -168,7 +197,8 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
     struct bsm_plan plan;
     bsm_status status = make_plan(context, product, &plan);
     if (status == BSM_OK) status = check_forced_panels(&plan, &plan.product);
-    if (status == BSM_OK && on_device(&plan))
+    if (status == BSM_OK && on_hip(&plan)) return bsmi_hip_multiply(context, &plan.hip, &plan.product);
+    if (status == BSM_OK && on_cuda(&plan))
         return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
     if (status == BSM_OK) status = bsmi_prepacked_check(&plan.product);
@@ -205,7 +235,9 @@ size_t bsm_plan_workspace_bytes(const bsm_plan *plan) { return plan == NULL ? 0 
 static bsm_status check_workspace(const struct bsm_plan *plan, const struct bsmi_product *product, void *workspace,
                                   size_t bytes)
 {
-    const size_t needed = workspace_bytes(plan), alignment = on_device(plan) ? BSMI_CUDA_ALIGNMENT : BSMI_ALIGNMENT;
+    const size_t needed = workspace_bytes(plan), alignment = on_hip(plan)    ? BSMI_HIP_ALIGNMENT
+                                                              : on_cuda(plan) ? BSMI_CUDA_ALIGNMENT
+                                                                              : BSMI_ALIGNMENT;
     if (needed == 0) return BSM_OK;
     if (workspace == NULL) return bsmi_fail(BSM_EINVAL, "workspace is NULL: the plan needs %zu bytes", needed);
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "workspace_bytes=%zu: the plan needs %zu", bytes, needed);
@@ -226,16 +258,17 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     if (status == BSM_OK && !on_device(plan)) status = bsmi_prepacked_check(&product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
     if (status != BSM_OK) return status;
-    if (on_device(plan)) return bsmi_cuda_run(plan->context, cuda_of(plan, &product), &product, workspace);
+    if (on_hip(plan)) return bsmi_hip_run(plan->context, &plan->hip, &product, workspace);
+    if (on_cuda(plan)) return bsmi_cuda_run(plan->context, cuda_of(plan, &product), &product, workspace);
     bsmi_cpu_run(&plan->cpu, &product, workspace);
     return BSM_OK;
 }
 
 size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
 {
-    if (plan == NULL) return 0;
-    return on_device(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->product)
-                           : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
+    if (plan == NULL || on_hip(plan)) return 0;
+    return on_cuda(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->product)
+                         : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
 }
 
 bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *panels, size_t bytes)
@@ -246,7 +279,9 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     if (needed == 0)
         return bsmi_fail(BSM_EUNSUPPORTED,
                          "the plan's kernel %s reads B as it is stored: it has no prepacked form that could be kept",
-                         on_device(plan) ? bsmi_cuda_kernel_name(plan->cuda.gemm + 1) : plan->cpu.kernel->name);
+                         on_hip(plan)    ? bsmi_hip_kernel_name(plan->hip.gemm + 1)
+                         : on_cuda(plan) ? bsmi_cuda_kernel_name(plan->cuda.gemm + 1)
+                                         : plan->cpu.kernel->name);
     if (panels == NULL) return bsmi_fail(BSM_EINVAL, "panels is NULL: %zu bytes are written", needed);
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "bytes=%zu: the panels need %zu", bytes, needed);
     if ((uintptr_t)panels % BSMI_ALIGNMENT != 0)
@@ -273,8 +308,9 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
         if (bytes > 0) text[0] = '\0';
         return 0;
     }
-    if (on_device(plan))
-        return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, &plan->prepacked, plan->cuda_reason, text, bytes);
+    if (on_hip(plan)) return bsmi_hip_describe_plan(&plan->product, &plan->hip, plan->gpu_reason, text, bytes);
+    if (on_cuda(plan))
+        return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, &plan->prepacked, plan->gpu_reason, text, bytes);
     const struct bsmi_cpu_multiply *c = &plan->cpu;
     const struct bsmi_product *p = &plan->product;
     const int length =

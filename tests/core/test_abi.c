@@ -52,7 +52,8 @@ static void enumerators_keep_their_numbers(struct test *t)
     CHECK(t, BSM_TENSOR_F64 == 0 && BSM_TENSOR_F8_E4M3 == 4 && BSM_TENSOR_F4 == 11 && BSM_TENSOR_U8 == 19
                  && BSM_TENSOR_MXFP4 == 22);
     CHECK(t, BSM_TENSOR_OTHER == 24 && BSM_CHECKPOINT_SAFETENSORS == 0 && BSM_CHECKPOINT_GGUF == 1);
-    CHECK(t, BSM_BACKEND_CPU == 0 && BSM_BACKEND_CUDA == 1 && BSM_BACKEND_CUDA_OR_CPU == 2);
+    CHECK(t, BSM_BACKEND_CPU == 0 && BSM_BACKEND_CUDA == 1 && BSM_BACKEND_CUDA_OR_CPU == 2
+                 && BSM_BACKEND_HIP == 3 && BSM_BACKEND_HIP_OR_CPU == 4);
 }
 
 int main(int argc, char **argv)

@@ -281,6 +281,24 @@ static void workspace_grows_and_is_kept(struct test *t)
     CHECK(t, counted.live == 0 && counted.errors == 0);
 }
 
+/* From 2 MiB on whole huge pages, also where these are refused; written to the last byte. */
+static void large_workspaces_are_whole_huge_pages(struct test *t)
+{
+    enum { HUGE = 2 << 20 };
+    static const size_t sizes[] = { HUGE - 1, HUGE, HUGE + 1, 3 * HUGE + 4097 };
+    bsm_context *context;
+    CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        unsigned char *memory = bsmi_workspace_lock(context, sizes[i]);
+        CHECK_OR_RETURN(t, memory != NULL);
+        CHECK(t, (uintptr_t)memory % (sizes[i] < HUGE ? BSMI_ALIGNMENT : HUGE) == 0);
+        memset(memory, 1, sizes[i]);
+        bsmi_workspace_unlock(context);
+    }
+    CHECK(t, bsmi_workspace_lock(context, SIZE_MAX - 1) == NULL);
+    bsm_context_destroy(context);
+}
+
 static void workspace_that_fails_is_not_locked(struct test *t)
 {
     struct counted counted = { 0 };
@@ -344,6 +362,7 @@ int main(int argc, char **argv)
         TEST(half_an_allocator_is_refused),
         TEST(memory_is_aligned),
         TEST(workspace_grows_and_is_kept),
+        TEST(large_workspaces_are_whole_huge_pages),
         TEST(workspace_that_fails_is_not_locked),
         TEST(threads_take_turns_at_the_workspace),
     };

@@ -21,6 +21,8 @@ static size_t bsmi_bf16_panel_bytes(int sixteens, int terms, int64_t length)
 }
 #define bsmi_bf16_row_tiles_avx512(part, sixteens, terms, tiles) abort()
 #define bsmi_bf16_column_tiles_avx512(part, sixteens, terms, tiles) abort()
+#define bsmi_bf16_row_tiles_vbmi(part, sixteens, terms, tiles) abort()
+#define bsmi_bf16_column_tiles_vbmi(part, sixteens, terms, tiles) abort()
 #define PACKERS 0
 #endif
 
@@ -148,14 +150,31 @@ static double wanted(const struct operand *o, const struct bsmi_part *part, int6
     return exponent == BSMI_FALLBACK_ROW ? value : ldexp(value, -exponent);
 }
 
-static void check_panel(struct test *t, const struct operand *o, const struct bsmi_part *part, int sixteens,
+/* The packers; those of bytes want AVX512_VBMI. */
+static bool has_vbmi(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512vbmi") != 0;
+#else
+    return false;
+#endif
+}
+
+static void pack(const struct bsmi_part *part, int sixteens, int terms, bool vbmi, bool column_tiles, uint16_t *panel)
+{
+    if (vbmi && column_tiles) bsmi_bf16_column_tiles_vbmi(part, sixteens, terms, panel);
+    else if (vbmi) bsmi_bf16_row_tiles_vbmi(part, sixteens, terms, panel);
+    else if (column_tiles) bsmi_bf16_column_tiles_avx512(part, sixteens, terms, panel);
+    else bsmi_bf16_row_tiles_avx512(part, sixteens, terms, panel);
+}
+
+static void check_panel(struct test *t, const struct operand *o, const struct bsmi_part *part, int sixteens, bool vbmi,
                         bool column_tiles)
 {
     const int terms = bsmi_bf16_terms(format_of(o)->element);
     const size_t bytes = bsmi_bf16_panel_bytes(sixteens, terms, part->length);
     uint16_t *panel = guarded_at_end(bytes, 64, POISON);
-    if (column_tiles) bsmi_bf16_column_tiles_avx512(part, sixteens, terms, panel);
-    else bsmi_bf16_row_tiles_avx512(part, sixteens, terms, panel);
+    pack(part, sixteens, terms, vbmi, column_tiles, panel);
     for (int64_t r = 0; r < 16 * sixteens; r++)
         for (int64_t k = 0; k < (part->length + 31) / 32 * 32; k++) {
             const double want = wanted(o, part, r, k),
@@ -163,14 +182,22 @@ static void check_panel(struct test *t, const struct operand *o, const struct bs
                          second = terms == 2 ? number_at(panel, sixteens, terms, column_tiles, r, k, 1) : 0;
             if (terms == 2 ? terms_are_right(first, second, want) : same(first, want)) continue;
             if (may_be_nan(o, part, r, k)) continue;
-            FAIL(t, "%s, packing %d, layout %d, %s tiles of %lld x %lld from (%lld, %lld): [%lld, %lld] is %a%+a, "
+            FAIL(t, "%s, packing %d, layout %d, %s tiles%s of %lld x %lld from (%lld, %lld): [%lld, %lld] is %a%+a, "
                  "wanted %a", format_of(o)->name, (int)o->m.packing, (int)o->m.scale_layout.kind,
-                 column_tiles ? "column" : "row", (long long)part->count, (long long)part->length,
-                 (long long)part->first, (long long)part->k, (long long)r, (long long)k, first, second, want);
+                 column_tiles ? "column" : "row", vbmi ? " by VBMI" : "", (long long)part->count,
+                 (long long)part->length, (long long)part->first, (long long)part->k, (long long)r, (long long)k,
+                 first, second, want);
             guarded_free(panel);
             return;
         }
     guarded_free(panel);
+}
+
+static void check_packers(struct test *t, const struct operand *o, const struct bsmi_part *part, int sixteens,
+                          bool column_tiles)
+{
+    check_panel(t, o, part, sixteens, false, column_tiles);
+    if (has_vbmi()) check_panel(t, o, part, sixteens, true, column_tiles);
 }
 
 static void check_part(struct test *t, const struct operand *o, struct bsmi_part *part, bool beside_bf16, int sixteens)
@@ -178,8 +205,8 @@ static void check_part(struct test *t, const struct operand *o, struct bsmi_part
     int16_t *exponents = malloc((size_t)part->count * sizeof *exponents + 1);
     check_exponents(t, o, part, beside_bf16, o->m.columns, exponents);
     part->exponents = exponents;
-    check_panel(t, o, part, sixteens, false);
-    check_panel(t, o, part, sixteens, true);
+    check_packers(t, o, part, sixteens, false);
+    check_packers(t, o, part, sixteens, true);
     part->exponents = NULL;
     free(exponents);
 }
@@ -232,6 +259,19 @@ static void clear_block(struct operand *o, int64_t batch, int64_t row, int64_t s
                                                   : 1u << (bsm_element_get((int)format_of(o)->element)->bits - 1));
 }
 
+/* A normal number of an 8-bit float for any code. */
+static uint32_t normal_code(const struct operand *o, uint32_t code)
+{
+    const uint32_t least = format_of(o)->element == BSM_E4M3 ? 0x08 : 0x04,
+                   largest = format_of(o)->element == BSM_E4M3 ? 0x7e : 0x7b;
+    return (code & 0x80) | (least + (code & 0x7f) % (largest - least + 1));
+}
+
+static bool is_fp8(const struct operand *o)
+{
+    return format_of(o)->element == BSM_E4M3 || format_of(o)->element == BSM_E5M2;
+}
+
 /* Rows of every kind: near 1, with exponents of their own, at both ends of what scales can be, spanning too much; with
  * blocks of zeros whose scale is any; with NaN scales and codes. */
 static void fill_rows(struct test *t, struct operand *o)
@@ -241,6 +281,7 @@ static void fill_rows(struct test *t, struct operand *o)
     };
     const bsm_format_info *f = format_of(o);
     const uint64_t codes = (uint64_t)1 << bsm_element_get((int)f->element)->bits;
+    const bool normal = is_fp8(o) && rnd_below(t, 2) == 0;       /* all of them, which is a way of its own */
     for (int64_t b = 0; b < (o->m.batch == 0 ? 1 : o->m.batch); b++)
         for (int64_t r = 0; r < o->m.rows; r++) {
             const bool any_code = rnd_below(t, 4) == 0 || codes <= 64;
@@ -248,6 +289,7 @@ static void fill_rows(struct test *t, struct operand *o)
             for (int64_t k = 0; k < o->m.columns; k++) {
                 uint32_t code = (uint32_t)(rnd(t) & (codes - 1));
                 if (!any_code && f->element != BSM_INT8 && code > 8) code ^= codes > 256 ? 0x0101 : 0x05;
+                if (normal) code = normal_code(o, code);
                 CHECK(t, bsm_matrix_set_code(&o->m, b, r, k, code) == BSM_OK);
             }
             if (f->block == 0) continue;
@@ -321,7 +363,7 @@ static void specials_in_every_place(struct test *t)
         struct bsmi_part part = { .operand = resolve(t, &o, &m, &tables), .count = 16, .length = 64 };
         for (int64_t place = 0; place < 16 * 64; place += 1 + place % 3) {
             bsm_matrix_set_code(&o.m, 0, place / 64, place % 64, specials[i].code);
-            check_panel(t, &o, &part, 1, place % 2 == 0);
+            check_packers(t, &o, &part, 1, place % 2 == 0);
             bsm_matrix_set_code(&o.m, 0, place / 64, place % 64, 0);
         }
         operand_free(&o);

@@ -76,4 +76,16 @@ def make_install_cudasim():
     check("cudasim" in run([os.path.join(PREFIX, "bin", "cudasim"), "--help"]), "cudasim --help prints something else")
 
 
-script.cases("install_clone", [make_install, objects_were_kept, make_install_cudasim])
+def make_install_gfxsim():
+    before = installed()
+    make("install-gfxsim")
+    new = sorted(set(installed()) - set(before))
+    check([os.path.basename(path) for path in new] == ["libamdhip64.so.6", "libgfxsim.so", "README.md"],
+          f"installed: {new}")
+    library = os.path.join(PREFIX, new[0])
+    program = f"import ctypes; h = ctypes.CDLL({library!r}); n = ctypes.c_int(); " \
+              "assert h.hipGetDeviceCount(ctypes.byref(n)) == 0; print(n.value, 'device')"
+    check("1 device" in run([sys.executable, "-c", program]), "the installed library has no device")
+
+
+script.cases("install_clone", [make_install, objects_were_kept, make_install_cudasim, make_install_gfxsim])

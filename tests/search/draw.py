@@ -12,6 +12,7 @@ ORDINARY_M = [1, 1, 1, 1, 2, 3, 4, 5, 8, 16, 16, 32, 48, 64, 64, 96, 128, 128, 1
 ORDINARY_N = [16, 32, 32, 48, 64, 64, 64, 96, 128, 128, 128, 160, 192, 256, 256, 384]
 ORDINARY_K = [32, 32, 64, 64, 64, 96, 128, 128, 128, 192, 256, 256, 320, 512]
 LARGE = 2880
+HIP = ("hip", "gfxsim")
 HOST = ("cpu", "python")                              # targets on the host: python is the CPU through the package
 RECIPES = {"e8m0": ["default", "default", "floor", "rceil", "ceil", "even"], "ue4m3": ["default", "nearest"]}
 
@@ -21,7 +22,7 @@ class Limits:
 
     def __init__(self, target):
         self.cuda = target not in HOST
-        self.simulated = target.startswith("cudasim")
+        self.simulated = target.startswith(("cudasim", "gfxsim"))
         self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
         self.large = 0.005 if self.simulated else 0.02
 

@@ -73,7 +73,7 @@ STRUCTS = {"bsm_scale_layout": ScaleLayout, "bsm_matrix": Matrix, "bsm_real_matr
 PER = {"tensor": 0, "row": 1, "column": 2, "batch": 3}
 GATES = {"none": 0, "interleaved": 1, "split": 2}
 NONFINITE = {"propagate": 0, "saturate": 1}
-CPU, CUDA = 0, 1
+CPU, CUDA, HIP = 0, 1, 3
 OK, EINVAL, EALIGN, EOVERFLOW, EUNSUPPORTED, ENOMEM, EDEVICE = range(7)
 STATUS = ["OK", "EINVAL", "EALIGN", "EOVERFLOW", "EUNSUPPORTED", "ENOMEM", "EDEVICE", "EIO", "EFILE"]
 
@@ -125,28 +125,28 @@ class Library:
         if status != OK:
             raise Refused(name, status, self.dll.bsm_last_error().decode(errors="replace"))
 
-    def missing(self):
+    def missing(self, backend):
         """Why there is no GPU for this build, or an empty string."""
-        reason = self.dll.bsm_backend_missing(CUDA).decode()
+        reason = self.dll.bsm_backend_missing(backend).decode()
         if reason:
             return reason
         try:
-            self.call("bsm_device_count", CUDA, ctypes.byref(c_int()))
+            self.call("bsm_device_count", backend, ctypes.byref(c_int()))
         except Refused as refused:
             return refused.sentence
         return ""
 
-    def device(self):
+    def device(self, backend):
         info = new(DeviceInfo)
-        self.call("bsm_device_describe", CUDA, 0, ctypes.byref(info))
+        self.call("bsm_device_describe", backend, 0, ctypes.byref(info))
         return info
 
 
 class Context:
-    def __init__(self, library, cuda, threads=1):
-        self.library, self.cuda = library, cuda
+    def __init__(self, library, backend, threads=1):
+        self.library = library
         self.handle, self.forced = c_void_p(), -1
-        options = new(ContextOptions, backend=CUDA if cuda else CPU, threads=threads)
+        options = new(ContextOptions, backend=backend, threads=threads)
         library.call("bsm_context_create", ctypes.byref(options), ctypes.byref(self.handle))
 
     def force(self, kernel):

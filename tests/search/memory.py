@@ -110,6 +110,65 @@ class Device:
         self.call("cuStreamDestroy_v2", stream)
 
 
+class HipDevice(Device):
+    """The same of a GPU of AMD, or of gfxsim."""
+
+    def __init__(self):
+        self.cuda = ctypes.CDLL(os.environ.get("BLOCKSCALE_LIBHIP") or "libamdhip64.so")
+        self.call("hipInit", 0)
+        self._host = np.zeros(ARENA, np.uint8)
+        self._back = np.zeros(ARENA, np.uint8)
+        self.staging, self.base = self._host, self._allocate(ARENA)
+        self._scratch, self._scratch_size = 0, 0
+
+    def _allocate(self, size):
+        address = ctypes.c_void_p()
+        self.call("hipMalloc", ctypes.byref(address), ctypes.c_size_t(size))
+        return address.value
+
+    def _copy(self, to, start, size, kind):
+        self.call("hipMemcpy", ctypes.c_void_p(to), ctypes.c_void_p(start), ctypes.c_size_t(size), kind)
+
+    def upload(self, size):
+        self._copy(self.base, self.staging.ctypes.data, size, 1)
+
+    def download(self, size):
+        self._copy(self._back.ctypes.data, self.base, size, 2)
+        return self._back[:size]
+
+    def scratch(self, size):
+        if self._scratch_size < size:
+            if self._scratch:
+                self.call("hipFree", ctypes.c_void_p(self._scratch))
+            self._scratch_size = max(2 * size, 1 << 20)
+            self._scratch = self._allocate(self._scratch_size)
+            filled = np.full(self._scratch_size, 0xff, np.uint8)
+            self._copy(self._scratch, filled.ctypes.data, self._scratch_size, 1)
+        return self._scratch
+
+    def stream(self):
+        stream = ctypes.c_void_p()
+        self.call("hipStreamCreateWithFlags", ctypes.byref(stream), 1)
+        return stream
+
+    def launch_captured(self, stream, work, times):
+        graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("hipStreamBeginCapture", stream, 1)
+        try:
+            work()
+        finally:
+            self.call("hipStreamEndCapture", stream, ctypes.byref(graph))
+        self.call("hipGraphInstantiate", ctypes.byref(executable), graph, None, None, ctypes.c_size_t(0))
+        for _ in range(times):
+            self.call("hipGraphLaunch", executable, stream)
+        self.call("hipStreamSynchronize", stream)
+        self.call("hipGraphExecDestroy", executable)
+        self.call("hipGraphDestroy", graph)
+
+    def release(self, stream):
+        self.call("hipStreamDestroy", stream)
+
+
 class Image:
     """The buffers of one problem."""
 

@@ -220,7 +220,7 @@ class Call:
 def expected_sums(numbers, problem, described, note):
     """The interval of S, and of the orders of CPUs the very bits of some elements."""
     kernel, order = kernel_of(described), units.order_of(described)
-    bounds = "gpu" if kernel.startswith("cuda") else order
+    bounds = "gpu" if kernel.startswith(("cuda", "hip")) else order
     fast = problem.get("compute") == "fast" and kernel.startswith("cuda_wgmma_fp8_requantized")
     if fast:
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
@@ -405,8 +405,8 @@ class Runner:
             self.context.set_threads(problem.get("threads", 1))
         try:
             described = self._run(problem, main, twin, note)
-            if relation and numbers.along_k and kernel_of(described) == "cuda_simt":
-                self.context.force(self.lib.kernels["cuda_simt"])      # matmul.h: its order is the CPU's
+            if relation and numbers.along_k and kernel_of(described).endswith("_simt"):
+                self.context.force(self.lib.kernels[kernel_of(described)])      # matmul.h: its order is the CPU's
             if relation and not self._run_relation(relation[0].product, note):
                 relation = None
         finally:

@@ -2,7 +2,7 @@
 """The random differential search: problems that the public headers allow, drawn from a seed, held to numbers computed
 here by NumPy alone.
 
-    search.py LIBRARY [--target cpu|python|cudasim:90a|cudasim:100a|cudasim:120a|gpu|all] [--problems N]
+    search.py LIBRARY [--target cpu|python|cudasim:90a|cudasim:100a|cudasim:120a|gfxsim|gpu|hip|all] [--problems N]
               [--seconds S] [--seed N] [--first N] [--jobs N] [--only KIND]
 
 LIBRARY is libblockscale.so.  Target python is the CPU through the Python package: that beside LIBRARY if it lies in
@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 import shrink                                          # noqa: E402
 
-TARGETS = ["cpu", "cudasim:90a", "cudasim:100a", "cudasim:120a", "gpu"]
+TARGETS = ["cpu", "cudasim:90a", "cudasim:100a", "cudasim:120a", "gfxsim", "gpu", "hip"]
 CHUNK = 50                                             # problems that a process is given at a time
 
 
@@ -42,6 +42,9 @@ def environment(library, target):
         env.setdefault("CUDASIM_REPORTS", "stop")
         env.setdefault("CUDASIM_THREADS", "1")
         env.setdefault("CUDASIM_SMS", "4")
+    if target == "gfxsim":
+        env.update(BLOCKSCALE_LIBHIP=os.path.join(os.path.dirname(os.path.abspath(library)), "libgfxsim.so"))
+        env.setdefault("GFXSIM_THREADS", "1")
     return env
 
 

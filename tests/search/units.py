@@ -24,7 +24,7 @@ def order_of(described):
     for beginning, order in BEGINNINGS.items():
         if text.startswith(beginning):
             return order
-    if described.startswith("cuda"):
+    if described.startswith(("cuda", "hip")):
         return "gpu"
     raise ValueError("an order that is not known: " + described)
 

@@ -23,14 +23,15 @@ import python_products                                 # noqa: E402
 
 
 class Target:
-    """cpu, python (the CPU through the Python package), gpu, or cudasim:NAME, whose device the environment names
-    (search.py sets it)."""
+    """cpu, python (the CPU through the Python package), gpu (NVIDIA's), hip, gfxsim, or cudasim:NAME, whose device the
+    environment names (search.py sets it)."""
 
     def __init__(self, path, name):
         self.name, self.cuda = name, name not in draw.HOST
+        hip = name in draw.HIP
         self.lib = library.Library(path)
-        self.memory = memory.Device() if self.cuda else memory.Host()
-        self.context = library.Context(self.lib, self.cuda)
+        self.memory = memory.HipDevice() if hip else memory.Device() if self.cuda else memory.Host()
+        self.context = library.Context(self.lib, library.HIP if hip else library.CUDA if self.cuda else library.CPU)
         if name == "python":
             self.runners = {"product": python_products.PythonRunner(self, python_products.package(path))}
             return
@@ -84,7 +85,8 @@ def run_one(target, index, problem):
 def main():
     path, name, only = sys.argv[1], sys.argv[2], sys.argv[3] or None
     np.seterr(all="ignore")
-    missing = library.Library(path).missing() if name not in draw.HOST else ""
+    backend = library.HIP if name in draw.HIP else library.CUDA
+    missing = library.Library(path).missing(backend) if name not in draw.HOST else ""
     if missing:
         say(missing=missing)
         return

@@ -2,7 +2,7 @@
 """Products on the CPU beside what else users have: oneDNN's bf16 product (PyTorch), the same after dequantizing, and
 llama.cpp's MXFP4; one row beside reading the weights.  docs/design/measuring.md says how it measures.
 
-    PYTHONPATH=python/src python3 bench/cpu/peers/peers.py [--quick] [--only WORD+WORD] [--json FILE] [--svg FILE]
+    PYTHONPATH=python/src python3 bench/cpu/peers/peers.py [--quick | --goals] [--only WORD+WORD] [--json FILE]
 
 With one thread the clock is its processor time, with several it is the wall's.  Without PyTorch or a wheel with
 llama.cpp the rows beside them are skipped, and the output says so."""
@@ -172,7 +172,8 @@ class Bench:
         return Row(work, threads, kernels, taken)
 
     def wants_portable(self, work):
-        return not self.options.quick or any(goal[0] == PORTABLE for goal in work.goals)
+        brief = self.options.quick or self.options.goals
+        return not brief or any(goal[0] == PORTABLE for goal in work.goals)
 
     def alternate(self, samples):
         """Rounds in which each contender has its turn, until the row has had its seconds."""
@@ -200,7 +201,7 @@ def chosen(options):
     words = options.only.split("+") if options.only else []
     for work in works():
         text = f"{work.name} {work.shape} {'all' if work.many else 'one'}"
-        if (work.quick or not options.quick) and all(word in text for word in words):
+        if (work.quick or not options.quick) and (work.goals or not options.goals) and all(w in text for w in words):
             if not work.many or options.threads > 1:
                 yield work
 
@@ -208,6 +209,8 @@ def chosen(options):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer works, under a minute")
+    parser.add_argument("--goals", action="store_true",
+                        help="works that have a goal, and the portable order where one names it")
     parser.add_argument("--only", default="", help="works whose name, shape and threads (one, all) have these words")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="what all threads are")
     parser.add_argument("--rounds", type=int, default=31, help="rounds at most (31)")

@@ -157,6 +157,12 @@ static void wide_integers(struct test *t)
     operate_close(&o);
 }
 
+static double half_value(uint32_t code)
+{
+    const uint32_t exponent = code >> 10 & 31, mantissa = code & 0x3ff;
+    return exponent == 0 ? ldexp(mantissa, -24) : ldexp(1024 + mantissa, (int)exponent - 25);
+}
+
 static void conversions_saturate(struct test *t)
 {
     struct operated o;
@@ -170,6 +176,35 @@ static void conversions_saturate(struct test *t)
             const int32_t s = f != f ? 0 : cut >= 0x1p31 ? INT32_MAX : cut <= -0x1p31 ? INT32_MIN : (int32_t)cut;
             if (o.wave->vgpr[8][l] != u || (int32_t)o.wave->vgpr[9][l] != s)
                 FAIL(t, "%.9g becomes %u and %d", f, o.wave->vgpr[8][l], (int)o.wave->vgpr[9][l]);
+        }
+    }
+    operate_close(&o);
+}
+
+/* v_cvt_f16_f32: no code is nearer, and of two as near the even one is taken; 65520 and more are infinity. */
+static void halves_are_the_nearest(struct test *t)
+{
+    struct operated o;
+    if (!operate_open(&o, t)) return;
+    for (int i = 0; i < 200; i++) {
+        for (int l = 0; l < LANES; l++) {
+            const float f = (float)ldexp(rnd_normal(t), (int)rnd_between(t, -27, 16)),
+                        cut = (float)rint((double)f * 2048) / 2048;
+            memcpy(&o.wave->vgpr[2][l], l % 2 != 0 ? &f : &cut, 4);
+        }
+        if (!operate_vop3(&o, t, 0x140 + 10, 8, V + 2, 0, 0)) break;
+        for (int l = 0; l < LANES; l++) {
+            const double f = (double)real(o.wave->vgpr[2][l]);
+            const uint32_t code = o.wave->vgpr[8][l], size = code & 0x7fff;
+            CHECK(t, code >> 16 == 0 && (code >> 15 != 0) == (signbit(f) != 0));
+            CHECK(t, (fabs(f) >= 65520) == (size == 0x7c00));
+            if (size >= 0x7bff) continue;
+            /* codes of a sign are in order, and so are their values */
+            const double own = half_value(size), above = half_value(size + 1),
+                         below = size == 0 ? -own : half_value(size - 1), a = fabs(f);
+            const bool even = size % 2 == 0;
+            CHECK(t, size == 0 || (even ? a - below >= own - a : a - below > own - a));
+            CHECK(t, even ? above - a >= a - own : above - a > a - own);
         }
     }
     operate_close(&o);
@@ -313,6 +348,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(integers_are_as_defined), TEST(bitop3_looks_up),
                                               TEST(wide_integers),           TEST(conversions_saturate),
+                                              TEST(halves_are_the_nearest),
                                               TEST(lanes_are_swapped), TEST(lanes_move_by_dpp),
                                               TEST(parts_by_sdwa),       TEST(transposing_reads),
                                               TEST(scalar_carries) };

@@ -42,7 +42,7 @@ void draw_instruction(struct test *t, const struct family *f, const struct row *
     case FORMAT_SOP1: w = (w & 0x7f00ff) | 0x17du << 23 | op << 8; if (number % 3 == 0) w = (w & ~0xffu) | c; break;
     case FORMAT_SOPC: w = (w & 0xffff) | 0x17eu << 23 | op << 16; if (number % 3 == 0) w = (w & ~0xffu) | c; break;
     case FORMAT_SOPP:
-        w = 0x17fu << 23 | op << 16 | (r->run != NULL && (op == 10 || op == 19) ? 0 : w & 0xffff);
+        w = 0x17fu << 23 | op << 16 | (r->run != NULL && (op == 10 || op == 19 || op == 28) ? 0 : w & 0xffff);
         break;
     case FORMAT_SMEM:
         w = (w & 0x5fff) | 0x30u << 26 | op << 18 | 1u << 17;             /* GLC is not compared */
@@ -94,8 +94,21 @@ void draw_instruction(struct test *t, const struct family *f, const struct row *
         word[1] = (word[1] & ~(0x7fu << 16)) | (number % 2 == 0 ? 0x7fu << 16 : (uint32_t)rnd_below(t, 48) * 2 << 16);
         if ((r->flags & ROW_TO_LDS) != 0) word[1] &= 0x007f00ff;
         break;
+    case FORMAT_FLAT:
+        w = (w & 0x2030fff) | 0x37u << 26 | op << 18;
+        word[1] &= ~(0x7fu << 16);
+        break;
+    case FORMAT_SCRATCH:
+        w = (w & 0x2033fff) | 1u << 14 | 0x37u << 26 | op << 18;
+        word[1] = (word[1] & ~(0x7fu << 16)) | (number % 2 == 0 ? 0x7fu : (uint32_t)rnd_below(t, 100)) << 16;
+        if ((w & 1u << 13) == 0) word[1] &= ~0xffu;
+        break;
     case FORMAT_BUFFER:
         w = (w & 0x2dfff & ~(1u << 16)) | 0x38u << 26 | op << 18;
+        if (*r->operands == '\0') {
+            w &= ~0x23fffu, word[1] = 0;
+            break;
+        }
         const bool to_lds = (r->flags & ROW_TO_LDS) != 0 && number % 3 == 0;
         if (to_lds) w |= 1u << 16, word[1] &= ~0x80ff00u;
         word[1] = (word[1] & ~(0x1fu << 16) & 0xffffff) | (uint32_t)rnd_below(t, 25) << 16

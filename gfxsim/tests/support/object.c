@@ -90,6 +90,7 @@ size_t object_build(uint8_t file[OBJECT_MOST], const uint32_t *word, size_t word
     segment(file + HEADER + SEGMENT, 5, CODE_AT, code_bytes);
     uint8_t *d = file + DESCRIPTOR_AT;
     put(d, 4096, 4);
+    put(d + 4, 64, 4);
     put(d + 8, 16, 4);
     put(d + 16, CODE_AT - DESCRIPTOR_AT, 8);
     put(d + 44, 7, 4);                    /* accum_offset 32 */

@@ -68,11 +68,18 @@ uint64_t simulation_put(struct simulation *s, const void *data, size_t bytes)
 bool simulation_run(struct simulation *s, const char *kernel, uint32_t groups, uint32_t threads, uint32_t dynamic_lds,
                     const void *arguments, size_t bytes)
 {
+    return simulation_run_grid(s, kernel, (const uint32_t[3]){ groups, 1, 1 }, threads, dynamic_lds, arguments, bytes);
+}
+
+bool simulation_run_grid(struct simulation *s, const char *kernel, const uint32_t groups[3], uint32_t threads,
+                         uint32_t dynamic_lds, const void *arguments, size_t bytes)
+{
     uint8_t filled[4096] = { 0 };
     const struct kernel *k = code_object_kernel(&s->object, kernel);
     if (k == NULL || k->kernarg_bytes > sizeof filled || bytes > sizeof filled) return false;
     memcpy(filled, arguments, bytes);
-    const struct launch l = { .program = &s->program, .kernel = k, .grid = { groups, 1, 1 }, .block = { threads, 1, 1 },
+    const struct launch l = { .program = &s->program, .kernel = k, 
+                              .grid = { groups[0], groups[1], groups[2] }, .block = { threads, 1, 1 },
                               .dynamic_lds = dynamic_lds, .arguments = filled, .argument_bytes = k->kernarg_bytes };
     return launch_run(&s->machine, &l, &s->report);
 }

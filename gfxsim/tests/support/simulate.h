@@ -31,6 +31,10 @@ void *simulation_at(uint64_t address);
 bool simulation_run(struct simulation *s, const char *kernel, uint32_t groups, uint32_t threads, uint32_t dynamic_lds,
                     const void *arguments, size_t bytes);
 
+/* The same in three dimensions. */
+bool simulation_run_grid(struct simulation *s, const char *kernel, const uint32_t groups[3], uint32_t threads,
+                         uint32_t dynamic_lds, const void *arguments, size_t bytes);
+
 /* The whole file; NULL if there is none. */
 void *read_whole(const char *path, size_t *bytes);
 

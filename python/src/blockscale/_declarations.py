@@ -41,6 +41,8 @@ typedef enum bsm_backend {
     BSM_BACKEND_CPU,
     BSM_BACKEND_CUDA,
     BSM_BACKEND_CUDA_OR_CPU,
+    BSM_BACKEND_HIP,
+    BSM_BACKEND_HIP_OR_CPU,
     BSM_BACKEND_COUNT
 } bsm_backend;
 typedef struct bsm_context_options {

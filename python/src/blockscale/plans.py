@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import mmap
 import threading
 from typing import Any
 
@@ -21,6 +23,21 @@ _from_buffer = ffi.from_buffer
 _raw = ffi.new_allocator(should_clear_after_alloc=False)
 _PRODUCT_BYTES = ffi.sizeof("bsm_matmul")
 _HOST_ALIGNMENT = 64
+_HUGE_PAGE = 2 << 20
+
+
+def _host_memory(size: int) -> Any:
+    """Memory of at least `size` bytes, as C has it, and where it begins: aligned, and of huge pages if there are such,
+    since small ones fall by chance on the sets of a cache that a kernel's panels fill."""
+    if size < _HUGE_PAGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        memory, alignment = _raw("char[]", size + _HOST_ALIGNMENT), _HOST_ALIGNMENT
+    else:
+        whole = (size + _HUGE_PAGE - 1) // _HUGE_PAGE * _HUGE_PAGE
+        mapped = mmap.mmap(-1, whole + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with contextlib.suppress(OSError):           # refused: pages stay small
+            mapped.madvise(mmap.MADV_HUGEPAGE)
+        memory, alignment = _from_buffer("char[]", mapped), _HUGE_PAGE
+    return memory, memory + -int(_cast("uintptr_t", memory)) % alignment
 
 
 class _Scratch(threading.local):
@@ -34,11 +51,9 @@ class _Scratch(threading.local):
         """At least `size` bytes, aligned to 64."""
         if size > self.size:
             try:
-                self.memory = _raw("char[]", size + _HOST_ALIGNMENT)
-            except MemoryError as error:
+                self.memory, self.start = _host_memory(size)
+            except (MemoryError, OSError) as error:
                 raise MemoryError_(f"no memory for a workspace of {size} bytes") from error
-            address = int(_cast("uintptr_t", self.memory))
-            self.start = self.memory + -address % _HOST_ALIGNMENT
             self.size = size
         return self.start
 

@@ -1,16 +1,32 @@
 /* Products on a GPU for the command. */
 #include "device.h"
 
-static const char *device_name(int value) { return value < BSM_BACKEND_CUDA_OR_CPU ? bsm_backend_name(value) : NULL; }
-static int device_from_name(const char *name) { return bsm_backend_from_name(name); }
-const struct cli_choices cli_devices = { device_name, device_from_name, BSM_BACKEND_CPU, BSM_BACKEND_CUDA_OR_CPU };
+#include <string.h>
 
-int device_open(struct cli *cli, int backend, bsm_context **gpu)
+/* Backends that a device is asked for by, in the order of their numbers among the choices. */
+static const bsm_backend backends[] = { BSM_BACKEND_CPU, BSM_BACKEND_CUDA, BSM_BACKEND_HIP };
+enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+static const char *device_name(int value)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
+    return value >= 0 && value < BACKENDS ? bsm_backend_name((int)backends[value]) : NULL;
+}
+
+static int device_from_name(const char *name)
+{
+    for (int i = 0; i < BACKENDS; i++)
+        if (strcmp(name, device_name(i)) == 0) return i;
+    return -1;
+}
+
+const struct cli_choices cli_devices = { device_name, device_from_name, 0, BACKENDS };
+
+int device_open(struct cli *cli, int device, bsm_context **gpu)
+{
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = backends[device] };
     *gpu = NULL;
-    if (backend != BSM_BACKEND_CUDA || bsm_context_create(&options, gpu) == BSM_OK) return CLI_DONE;
-    cli_bad_input(cli, "--device cuda: %s", bsm_last_error());
+    if (device == 0 || bsm_context_create(&options, gpu) == BSM_OK) return CLI_DONE;
+    cli_bad_input(cli, "--device %s: %s", device_name(device), bsm_last_error());
     return CLI_NO_DEVICE;
 }
 

@@ -4,12 +4,12 @@
 
 #include "cli/cli.h"
 
-/* --device cpu or cuda. */
+/* --device cpu, cuda or hip; 0 is the CPU. */
 extern const struct cli_choices cli_devices;
 #define CLI_DEVICE(settings, field) CLI_CHOICE(settings, field, &cli_devices)
 
-/* NULL for BSM_BACKEND_CPU, else a context of the first GPU.  Returns CLI_DONE, or prints and returns CLI_NO_DEVICE. */
-int device_open(struct cli *cli, int backend, bsm_context **gpu);
+/* NULL for the CPU, else a context of the first GPU.  Returns CLI_DONE, or prints and returns CLI_NO_DEVICE. */
+int device_open(struct cli *cli, int device, bsm_context **gpu);
 
 /* A host product and its twin in device memory. */
 struct device_product {

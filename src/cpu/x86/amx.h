@@ -33,6 +33,7 @@ _Static_assert(sizeof(struct bsmi_tile_configuration) == 64, "of the instruction
 #define BSMI_TILE_RELEASE() emulated_tilerelease()
 #define BSMI_TILE_ZERO(tile) emulated_tilezero(tile)
 #define BSMI_TILE_LOAD(tile, from, pitch) emulated_tileloadd(tile, from, pitch)
+#define BSMI_TILE_LOAD_ONCE(tile, from, pitch) emulated_tileloadd(tile, from, pitch)
 #define BSMI_TILE_STORE(tile, to, pitch) emulated_tilestored(tile, to, pitch)
 #define BSMI_TILE_DOT_BF16(sums, a, b) emulated_tdpbf16ps(sums, a, b)
 #define BSMI_TILE_DOT_INT8(sums, a, b) emulated_tdpbssd(sums, a, b)
@@ -44,6 +45,10 @@ _Static_assert(sizeof(struct bsmi_tile_configuration) == 64, "of the instruction
 #define BSMI_TILE_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile : :)
 #define BSMI_TILE_LOAD(tile, from, pitch) \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile \
+                     : : "r"((const void *)(from)), "r"((ptrdiff_t)(pitch)) : "memory")
+/* The same of what need not stay in the first-level cache. */
+#define BSMI_TILE_LOAD_ONCE(tile, from, pitch) \
+    __asm__ volatile("tileloaddt1 (%0,%1,1), %%tmm" #tile \
                      : : "r"((const void *)(from)), "r"((ptrdiff_t)(pitch)) : "memory")
 #define BSMI_TILE_STORE(tile, to, pitch) \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" : : "r"((void *)(to)), "r"((ptrdiff_t)(pitch)) : "memory")

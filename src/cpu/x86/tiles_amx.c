@@ -6,9 +6,14 @@
  * columns, B, which is dearer (the unit wants words of 16 columns side by side), once for all rows of the tile.
  *
  * Register tile: 2 x 2 tiles of sums, two tiles of A, two of B: four products for four loads.  A product takes 16
- * cycles, a load 8 from the first-level cache.  Both operands come from the second-level one, which limits this loop to
- * some 63 % of the unit; shorter chunks, of which one operand stays nearer, cost more in sums loaded and stored than
- * they save.  Sums whose rows are 4 KiB apart need a page each: hence matrices of 256 columns of them.
+ * cycles, in which the second-level cache, where both operands come from, gives some 768 of the 1,024 bytes of a tile.
+ * So tiles go past the first-level cache, whose places they would only take, and none is asked for ahead: both take
+ * more than they give.  Shorter chunks, of which one operand stays nearer, save little beside the sums that are loaded
+ * and stored, and six tiles of sums (48 rows), with five tiles for six products, no more.  Sums whose rows are 4 KiB
+ * apart need a page each: hence matrices of 256 columns of them.
+ *
+ * What lies farther away is asked for meanwhile: codes that are packed next, and the next sums, which are more than a
+ * second-level cache holds when K has several stretches.
  *
  * Rows whose sums are final go on at once, while they are near; with one stretch of K the next rows' sums lie in the
  * same place. */
@@ -18,8 +23,9 @@
 #include "core/core.h"
 #include "cpu/code_rows.h"
 
-enum { STRIP = BSMI_AMX_STRIP, HEIGHT = BSMI_AMX_HEIGHT, SLICE_BYTES = BSMI_AMX_SLICE_BYTES, A_BYTES = 128 << 10,
-       B_BYTES = 1 << 20, LENGTH_UNIT = BSMI_CHUNK / 2 /* of chunks of K: where parts may begin */ };
+enum { STRIP = BSMI_AMX_STRIP, HEIGHT = BSMI_AMX_HEIGHT, SLICE_BYTES = BSMI_AMX_SLICE_BYTES,
+       A_BYTES = 128 << 10, B_BYTES = 1 << 20, LINE = 64, MOST_LINES = 4,
+       LENGTH_UNIT = BSMI_CHUNK / 2 /* of chunks of K: where parts may begin */ };
 
 struct loop {
     const struct bsmi_amx_job *job;
@@ -62,7 +68,8 @@ static void pack_b(const struct loop *loop, int64_t k, int64_t length)
     const struct bsmi_amx_job *job = loop->job;
     const struct bsmi_tile *t = job->tile;
     unsigned char *panel = loop->b_panels;
-    for (int64_t j = 0; j < t->columns; j += STRIP, panel += panel_bytes(loop, job->b_terms, length)) {
+    const size_t strip_bytes = panel_bytes(loop, job->b_terms, length);
+    for (int64_t j = 0; j < t->columns; j += STRIP, panel += strip_bytes) {
         const struct bsmi_part part = { t->b, t->b_batch, t->column + j, BSMI_MIN(STRIP, t->columns - j), t->split, k,
                                         length, bsmi_exponents_from(job->of_b, j) };
         job->kernel->pack_b(&part, BSMI_AMX_SIXTEENS, job->b_terms, panel);
@@ -82,18 +89,48 @@ static void pack_a(const struct loop *loop, const struct rows *rows, int64_t k, 
     }
 }
 
+/* Codes of what is packed next: the rows' next chunk, else the first one of the rows behind them. */
+static struct bsmi_upcoming find_next(const struct loop *loop, const struct rows *rows, int64_t k, int64_t c,
+                                      int64_t length)
+{
+    const struct bsmi_tile *t = loop->job->tile;
+    const bool same_rows = c + loop->chunk < length;
+    const int64_t from = same_rows ? c + loop->chunk : 0, row = rows->first + (same_rows ? 0 : rows->count),
+                  count = BSMI_MIN(HEIGHT, t->rows - row);
+    return bsmi_find_upcoming_rows(&t->a, t->a_batch, t->row + row, count, 0, k + from,
+                                   BSMI_MIN(loop->chunk, length - from));
+}
+
+/* So many bytes a slice that all of it has been asked for in the end; not more than a few lines, for which the unit
+ * would wait. */
+static int ask_bytes(const struct loop *loop, const struct rows *rows, const struct bsmi_upcoming *next,
+                     int64_t length)
+{
+    const int64_t strips = bsmi_ceil_div(rows->count, STRIP) * bsmi_ceil_div(loop->job->tile->columns, STRIP),
+                  lines = next->count * bsmi_ceil_div(next->row_bytes, LINE);
+    return LINE * (int)BSMI_MIN(MOST_LINES, bsmi_ceil_div(lines, strips * slices_of(loop, length)));
+}
+
+static float *sums_of(const struct bsmi_tile *t, const struct rows *rows, int64_t column)
+{
+    return rows->sums + (bsmi_sums_at(t, 0, column) - t->sums);
+}
+
 /* The rows times a strip of columns, from column j of the tile on, in a chunk [k, k + length) of K. */
 static void multiply_strip(const struct loop *loop, const struct rows *rows, const unsigned char *b, int64_t j,
-                           int64_t k, int64_t length)
+                           int64_t k, int64_t length, struct bsmi_upcoming *next, int ask)
 {
     const struct bsmi_tile *t = loop->job->tile;
     struct bsmi_amx_strip strip = {
         .a = loop->a_panels, .b = b, .slices = slices_of(loop, length), .first = k == 0, .last = k + length == t->k,
-        .sums = rows->sums + (bsmi_sums_at(t, 0, j) - t->sums), .pitch = t->sums_pitch,
-        .row = rows->first, .column = j,
+        .sums = sums_of(t, rows, j), .pitch = t->sums_pitch, .row = rows->first, .column = j, .next = next,
+        .ask_bytes = ask,
     };
     for (int64_t i = 0; i < rows->count; i += STRIP) {
         strip.sixteens = rows->count - i > 16 ? 2 : 1;
+        strip.next_sums = i + STRIP < rows->count  ? strip.sums + STRIP * strip.pitch
+                          : j + STRIP < t->columns ? sums_of(t, rows, j + STRIP)
+                                                   : NULL;
         loop->job->kernel->multiply(loop->job, &strip);
         strip.a += panel_bytes(loop, loop->job->a_terms, length);
         strip.sums += STRIP * strip.pitch, strip.row += STRIP;
@@ -109,8 +146,10 @@ static void add_rows(const struct loop *loop, const struct rows *rows, int64_t k
         const int64_t some = BSMI_MIN(loop->chunk, length - c);
         const unsigned char *b = loop->b_panels + panel_bytes(loop, b_terms, c);
         pack_a(loop, rows, k + c, some);
+        struct bsmi_upcoming next = find_next(loop, rows, k, c, length);
+        const int ask = ask_bytes(loop, rows, &next, some);
         for (int64_t j = 0; j < loop->job->tile->columns; j += STRIP, b += strip_bytes)
-            multiply_strip(loop, rows, b, j, k + c, some);
+            multiply_strip(loop, rows, b, j, k + c, some, &next, ask);
     }
 }
 

@@ -8,11 +8,13 @@
 
 #include "amx.h"
 #include "cpu/bf16_sums.h"
+#include "upcoming.h"
 
 #define BSMI_AMX_INLINE BSMI_AMX __attribute__((always_inline, unused)) static inline
 
 enum { BSMI_AMX_STRIP = 32, BSMI_AMX_SIXTEENS = BSMI_AMX_STRIP / 16,
-       BSMI_AMX_SLICE_BYTES = BSMI_AMX_SIXTEENS * BSMI_TILE_BYTES, BSMI_AMX_HEIGHT = 64, BSMI_AMX_SLICES_AHEAD = 2 };
+       BSMI_AMX_SLICE_BYTES = BSMI_AMX_SIXTEENS * BSMI_TILE_BYTES, BSMI_AMX_HEIGHT = 64 };
+_Static_assert((int)BSMI_AMX_HEIGHT <= (int)BSMI_MOST_UPCOMING, "rows whose codes are asked for");
 
 struct bsmi_amx_job;
 
@@ -23,8 +25,11 @@ struct bsmi_amx_strip {
     int64_t slices;
     bool first, last;                     /* of K: sums begin; they are final */
     float *sums;
+    const float *next_sums;               /* of the next product, or NULL */
     int64_t pitch;
     int64_t row, column;                  /* of the tile */
+    struct bsmi_upcoming *next;           /* codes of A that are packed next: ask_bytes are asked for a slice */
+    int ask_bytes;
 };
 
 /* What differs. */
@@ -78,24 +83,26 @@ BSMI_AMX_INLINE void bsmi_amx_store_sums(int sixteens, float *sums, ptrdiff_t pi
     BSMI_TILE_STORE(3, (unsigned char *)(sums + 16) + 16 * pitch, pitch);
 }
 
-/* A slice of B into the first-level cache.  Nothing is read, and what lies behind the panel does no harm. */
-BSMI_AMX_INLINE void bsmi_amx_ask_for_b(const unsigned char *b)
+/* In slice s: a row of the next sums, and codes that are packed next, into the second-level cache.  Nothing is read. */
+BSMI_AMX_INLINE void bsmi_amx_ask_ahead(const struct bsmi_amx_strip *strip, int64_t s)
 {
-#pragma GCC unroll 32
-    for (int i = 0; i < BSMI_AMX_SLICE_BYTES; i += 64) __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)i));
+    bsmi_ask_for_upcoming(strip->next, strip->ask_bytes);
+    if (strip->next_sums == NULL || s >= BSMI_AMX_STRIP) return;
+    const uintptr_t row = (uintptr_t)strip->next_sums + (uintptr_t)(s * strip->pitch) * sizeof(float);
+    __builtin_prefetch((const void *)row, 0, 2);
+    __builtin_prefetch((const void *)(row + BSMI_TILE_ROW_BYTES), 0, 2);
 }
 
 /* One slice of one term of A times one of B; DOT: of the element. */
 #define BSMI_AMX_MULTIPLY_SLICE(DOT, sixteens, a, b) \
     do { \
-        bsmi_amx_ask_for_b((b) + BSMI_AMX_SLICES_AHEAD * BSMI_AMX_SLICE_BYTES); \
-        BSMI_TILE_LOAD(6, b, BSMI_TILE_ROW_BYTES); \
-        BSMI_TILE_LOAD(4, a, BSMI_TILE_ROW_BYTES); \
+        BSMI_TILE_LOAD_ONCE(6, b, BSMI_TILE_ROW_BYTES); \
+        BSMI_TILE_LOAD_ONCE(4, a, BSMI_TILE_ROW_BYTES); \
         DOT(0, 4, 6); \
-        BSMI_TILE_LOAD(7, (b) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
+        BSMI_TILE_LOAD_ONCE(7, (b) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
         DOT(1, 4, 7); \
         if ((sixteens) == 1) break; \
-        BSMI_TILE_LOAD(5, (a) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
+        BSMI_TILE_LOAD_ONCE(5, (a) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
         DOT(2, 5, 6); \
         DOT(3, 5, 7); \
     } while (0)

@@ -1,4 +1,4 @@
-/* Codes of the next strip of columns, asked for while this one is computed: some lines at a time, row by row, as memory
+/* Codes of the rows that are next, asked for while others are computed: some lines at a time, row by row, as memory
  * likes it.  Kernels that read many rows at once have more streams than a CPU foresees. */
 #ifndef BSMI_UPCOMING_H
 #define BSMI_UPCOMING_H
@@ -7,7 +7,7 @@
 #include "cpu/tile.h"
 #include "matrix/rows.h"
 
-enum { BSMI_MOST_UPCOMING = 32 };
+enum { BSMI_MOST_UPCOMING = 64 };
 
 struct bsmi_upcoming {
     const unsigned char *rows[BSMI_MOST_UPCOMING];
@@ -15,17 +15,25 @@ struct bsmi_upcoming {
     int row, count;
 };
 
+/* Rows [first, first + count) of an operand; virtual columns where split != 0. */
+static inline struct bsmi_upcoming bsmi_find_upcoming_rows(const struct bsmi_operand *o, int64_t batch, int64_t first,
+                                                           int64_t count, int64_t split, int64_t k, int64_t length)
+{
+    const struct bsmi_matrix *m = o->matrix;
+    struct bsmi_upcoming next;
+    next.row_bytes = length * m->bits / 8, next.at = 0, next.row = 0;
+    next.count = (int)count;
+    for (int r = 0; r < next.count; r++)
+        next.rows[r] = bsmi_row(m, batch, bsmi_source_column(first + r, split)) + k * m->bits / 8;
+    return next;
+}
+
 /* Rows of B of columns [column, column + width) of the tile, as far as there are such. */
 static inline struct bsmi_upcoming bsmi_find_upcoming(const struct bsmi_tile *t, int64_t column, int64_t width,
                                                       int64_t k, int64_t length)
 {
-    const struct bsmi_matrix *m = t->b.matrix;
-    struct bsmi_upcoming next;
-    next.row_bytes = length * m->bits / 8, next.at = 0, next.row = 0;
-    next.count = (int)BSMI_MIN(width, BSMI_MAX(0, t->columns - column));
-    for (int r = 0; r < next.count; r++)
-        next.rows[r] = bsmi_row(m, t->b_batch, bsmi_source_column(t->column + column + r, t->split)) + k * m->bits / 8;
-    return next;
+    const int64_t count = BSMI_MIN(width, BSMI_MAX(0, t->columns - column));
+    return bsmi_find_upcoming_rows(&t->b, t->b_batch, t->column + column, count, t->split, k, length);
 }
 
 /* Where the next `bytes` to ask for are; what is behind a row's end is of the next one.  0: nothing is left. */

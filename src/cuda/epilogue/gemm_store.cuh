@@ -3,6 +3,7 @@
  * asked for was two thirds of all kernels. */
 #pragma once
 
+#include "cuda/ptx/swizzle.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "gemm_octet.cuh"
 
@@ -22,12 +23,6 @@ template <class CONFIG> __device__ static inline gemm_boxes gemm_boxes_of(uint32
 
 /* TMA has read what this warp stored; known to the thread that stored it. */
 __device__ static inline void boxes_are_read() { if (elect_sync()) bulk_wait_group_read<0>(); }
-
-/* The place of a byte in a box whose rows are so long, as a tensor map with a swizzle of that many bytes has it. */
-__device__ static inline uint32_t swizzled(uint32_t at, uint32_t row_bytes)
-{
-    return at ^ ((at >> 7 & (row_bytes / 16 - 1)) << 4);
-}
 
 /* One box: this warp's 16 rows, and the columns of the sums from FIRST on. */
 template <int ELEMENT, int BYTES, int FIRST, int SUMS>

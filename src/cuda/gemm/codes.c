@@ -6,19 +6,15 @@
 
 /* Kinds ------------------------------------------------------------------------------------------------------------ */
 
-/* Elements of one product, of a step of K, and those that share a scale. */
+/* Elements of one product, and those that share a scale. */
 enum { PRODUCT_BYTES = 32 };
 static int64_t product_columns(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF8F6F4 ? 32 : 64; }
-static int64_t step_columns(const struct bsmi_gemm_instance *gemm)
-{
-    return product_columns(gemm->operands) * gemm->step_bytes / PRODUCT_BYTES;
-}
 static int block_of(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF4NVF4 ? 16 : 32; }
 
 /* Blocks of layout 128x4 that a step has along K, or lies in. */
 static int scale_blocks(const struct bsmi_gemm_instance *gemm)
 {
-    return (int)bsmi_ceil_div(step_columns(gemm), 4 * block_of(gemm->operands));
+    return (int)bsmi_ceil_div(bsmi_gemm_step_columns(gemm), 4 * block_of(gemm->operands));
 }
 
 static bool is_mx(const bsm_format_info *f) { return f->scale == BSM_E8M0 && f->block == 32 && f->element != BSM_INT8; }
@@ -65,14 +61,14 @@ int32_t bsmi_codes_split(const struct bsmi_gemm_instance *gemm, int64_t k)
 {
     if (gemm->operands == BSMI_OPERANDS_BF16 || (!bsmi_gemm_has_tensor_memory(gemm) && !gemm->splits_k)) return 0;
     const int64_t parts = bsmi_ceil_div(k, gemm->splits_k ? LONGEST_SPLIT_PART : LONGEST_PART),
-                  steps = bsmi_ceil_div(k, step_columns(gemm));
+                  steps = bsmi_ceil_div(k, bsmi_gemm_step_columns(gemm));
     return parts <= 1 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
 }
 
 int32_t bsmi_codes_parts(const struct bsmi_gemm_instance *gemm, int64_t k)
 {
     const int32_t split = bsmi_codes_split(gemm, k);
-    return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(gemm)), split);
+    return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, bsmi_gemm_step_columns(gemm)), split);
 }
 
 /* Describing ------------------------------------------------------------------------------------------------------- */
@@ -97,12 +93,24 @@ static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_operands kind, const struct 
 }
 
 /* Packed as tensor cores have them, and nothing of a row's last bytes belongs to no code. */
-static bool can_map_codes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
+static bool are_packed(const struct bsmi_matrix *m)
 {
     const bool packed =
         m->bits == 8 || (m->bits == 6 ? m->packing == BSM_PACKING_BIT_STREAM : m->packing == BSM_PACKING_LOW_FIRST);
+    return packed && m->columns * m->bits % 8 == 0;
+}
+
+static bool can_map_codes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
+{
     const struct bsmi_cuda_rows rows = rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
-    return packed && m->columns * m->bits % 8 == 0 && bsmi_cuda_can_map(&rows);
+    return are_packed(m) && bsmi_cuda_can_map(&rows);
+}
+
+/* Bytes of a copy, where the kernel can make it; only TMA pads codes. */
+static int copy_size_of(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
+{
+    const bool copies = are_packed(m) && map_type(gemm->operands, m) == CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    return copies && !can_map_codes(gemm->operands, m) ? bsmi_cuda_copy_size(gemm, m) : 0;
 }
 
 /* The scales of one matrix as rows of blocks: what a tensor map describes. */
@@ -149,11 +157,11 @@ static enum bsmi_codes_scales scales_of(const struct bsmi_gemm_instance *gemm, c
 }
 
 static bsm_status describe_operand(const struct bsmi_gemm_instance *gemm, const char *name, const struct bsmi_matrix *m,
-                                   struct bsmi_codes *codes)
+                                   bool repacked, struct bsmi_codes *codes)
 {
     const enum bsmi_gemm_operands kind = gemm->operands;
     const bsm_scale_layout layout = { .kind = BSM_LAYOUT_128X4 };
-    *codes = (struct bsmi_codes){ .repacked = !can_map_codes(kind, m), .scales = scales_of(gemm, m) };
+    *codes = (struct bsmi_codes){ .repacked = repacked, .scales = scales_of(gemm, m) };
     codes->padded_columns = bsmi_round_up(m->columns, 128); /* what the padding types of TMA want */
     codes->row_bytes = codes->padded_columns * m->bits / 8;
     const bsm_status status =
@@ -344,7 +352,7 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
     if (bsmi_gemm_has_tensor_memory(instance)) p->instruction = instruction_of(instance, a, b);
     if (kind == BSMI_OPERANDS_BF16) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)),
-                  steps = bsmi_ceil_div(a->columns, step_columns(instance)),
+                  steps = bsmi_ceil_div(a->columns, bsmi_gemm_step_columns(instance)),
                   columns = bsmi_ceil_div(a->columns, block_of(kind)), of_step = instance->step_bytes / PRODUCT_BYTES;
     p->gemm.segments[0].blocks = (int32_t)steps;
     p->gemm.segment_count = 1;
@@ -360,8 +368,10 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
 
 static bsm_status describe_one(const char *name, const struct bsmi_matrix *m, int gemm, struct bsmi_cuda_operand *o)
 {
-    *o = (struct bsmi_cuda_operand){ .terms = 1 };
-    const bsm_status status = describe_operand(&bsmi_gemm_instances[gemm], name, m, &o->codes);
+    const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
+    *o = (struct bsmi_cuda_operand){ .terms = 1, .copy_size = copy_size_of(instance, m) };
+    const bool repacked = o->copy_size == 0 && !can_map_codes(instance->operands, m);
+    const bsm_status status = describe_operand(instance, name, m, repacked, &o->codes);
     o->form = o->codes.repacked ? BSMI_FORM_REPACKED : BSMI_FORM_AS_STORED;
     return status;
 }
@@ -402,17 +412,24 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     bsmi_codes_fill(g, &p->a, &p->b, t);
     t->a_scales_linear = c->a.codes.scales == BSMI_SCALES_LINEAR,
     t->b_scales_linear = c->b.codes.scales == BSMI_SCALES_LINEAR;
-    const struct { const char *name; const struct bsmi_matrix *matrix; const struct bsmi_codes *codes; int box_rows;
-                   struct bsmi_tensor_map *map, *scales; } operands[] = {
-        { "a", &p->a, &c->a.codes, g->a_box_rows, &t->gemm.a, &t->a_scales },
-        { "b", &p->b, &c->b.codes, g->b_box_rows, &t->gemm.b, &t->b_scales },
+    const struct { const char *name; const struct bsmi_matrix *matrix; const struct bsmi_cuda_operand *operand;
+                   int box_rows; struct bsmi_tensor_map *map, *scales; struct bsmi_copied_rows *copied;
+                   int32_t *row_bytes; } operands[] = {
+        { "a", &p->a, &c->a, g->a_box_rows, &t->gemm.a, &t->a_scales, &t->a_copied, &t->a_row_bytes },
+        { "b", &p->b, &c->b, g->b_box_rows, &t->gemm.b, &t->b_scales, &t->b_copied, &t->b_row_bytes },
     };
     bsm_status status = BSM_OK;
     for (int i = 0; i < 2 && status == BSM_OK; i++) {
-        status = map_codes(gpu, g, operands[i].name, operands[i].matrix, operands[i].codes, run->workspace,
-                           operands[i].box_rows, operands[i].map);
+        const struct bsmi_cuda_operand *o = operands[i].operand;
+        if (o->copy_size > 0) {
+            *operands[i].row_bytes = 0;
+            status = bsmi_cuda_fill_copied(operands[i].name, operands[i].matrix, o->copy_size, operands[i].copied);
+        } else {
+            status = map_codes(gpu, g, operands[i].name, operands[i].matrix, &o->codes, run->workspace,
+                               operands[i].box_rows, operands[i].map);
+        }
         if (status == BSM_OK)
-            status = map_scales(gpu, g, operands[i].name, operands[i].matrix, operands[i].codes, run->workspace,
+            status = map_scales(gpu, g, operands[i].name, operands[i].matrix, &o->codes, run->workspace,
                                 operands[i].box_rows, operands[i].scales);
     }
     return status;

@@ -2,17 +2,6 @@
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
 
-static void fill_addends(const struct bsmi_product *p, struct bsmi_epilogue_parameters *e)
-{
-    e->beta = p->beta;
-    if (p->has_c) {
-        e->c = p->c.data, e->c_element = (int32_t)p->c.element, e->c_row_bytes = p->c.row_bytes;
-        e->c_batch_bytes = p->c.batch == 1 ? 0 : p->c.batch_bytes;
-    }
-    e->bias = p->bias, e->bias_type = (int32_t)p->bias_type, e->bias_per = (int32_t)p->bias_per;
-    e->bias_batch_pitch = p->bias_batch_pitch;
-}
-
 static int32_t *exponents(const struct bsmi_cuda_operand *o, unsigned char *workspace)
 {
     return o->has_exponents ? (int32_t *)(void *)(workspace + o->exponents_at) : NULL;
@@ -40,15 +29,7 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bs
     e->b_exponents = bsmi_cuda_wants_prepacked(c) ? p->b_panels : exponents(&c->b, workspace);
     e->a_exponent_step = p->a.batch == 1 && p->column_groups == 0 ? 0 : p->m;
     e->b_exponent_step = p->b.batch == 1 && p->column_groups == 0 ? 0 : p->n;
-    e->alpha = p->alpha, e->alpha_per = (int32_t)p->alpha_per;
-    e->tensor_scale_a = p->a.tensor_scale, e->a_divides = p->a.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
-    e->tensor_scale_b = p->b.tensor_scale, e->b_divides = p->b.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
-    fill_addends(p, e);
-    e->activation = (int32_t)p->activation, e->gate = (int32_t)p->gate;
-    e->d = bsmi_cuda_matrix(&p->d);
-    e->d_recipe = bsmi_cuda_recipe(p->d_recipe, p->d.scale), e->d_nonfinite = (int32_t)p->d_nonfinite;
-    e->d_no_saturate = p->d_no_saturate;
-    e->amax = (uint32_t *)(void *)p->amax;
+    bsmi_device_fill_epilogue(p, e);
 }
 
 bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *p)

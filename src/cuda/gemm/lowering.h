@@ -85,6 +85,12 @@ void bsmi_cuda_fill_segments(const struct bsmi_cuda_multiply *multiply, struct b
 bsm_status bsmi_cuda_map_rows(const struct bsmi_cuda_run *run, const char *name, const struct bsmi_matrix *matrix,
                               const struct bsmi_cuda_operand *operand, int box_rows, struct bsmi_tensor_map *map);
 
+/* copied_rows.c: bytes of a copy by cp.async, for rows that TMA cannot describe; 0: the kernel cannot copy them,
+ * either.  And what it is given of them. */
+int bsmi_cuda_copy_size(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *matrix);
+bsm_status bsmi_cuda_fill_copied(const char *name, const struct bsmi_matrix *matrix, int size,
+                                 struct bsmi_copied_rows *to);
+
 /* column_groups.c: the tables of groups along K, where there are some; and the first of them, else NULL. */
 bool bsmi_cuda_place_column_tables(const struct bsmi_product *product, struct bsmi_cuda_multiply *multiply,
                                    int64_t *end);

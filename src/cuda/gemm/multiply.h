@@ -8,9 +8,10 @@
 
 /* What an operand becomes. */
 enum bsmi_cuda_form {
-    BSMI_FORM_AS_STORED,                  /* TMA, or the kernel without tensor cores, reads the caller's rows */
+    BSMI_FORM_AS_STORED,                  /* TMA, cp.async, or the kernel without tensor cores, reads the caller's
+                                             rows */
     BSMI_FORM_DEQUANTIZED,                /* bf16 rows in the workspace */
-    BSMI_FORM_REPACKED,                   /* rows that TMA cannot describe, copied into the workspace */
+    BSMI_FORM_REPACKED,                   /* rows that the kernel cannot read, copied into the workspace */
     BSMI_FORM_REQUANTIZED,                /* e4m3 codes and an exponent for each row in the workspace */
     BSMI_FORM_IN_KERNEL                   /* TMA reads the caller's codes; the GEMM kernel dequantizes them into bf16 */
 };
@@ -25,7 +26,7 @@ enum bsmi_codes_scales {
 };
 
 struct bsmi_codes {
-    bool repacked;                                  /* codes that TMA cannot describe, copied into the workspace */
+    bool repacked;                                  /* codes that the kernel cannot read, copied into the workspace */
     int64_t padded_columns, row_bytes, batch_bytes; /* of the rows in the workspace */
     enum bsmi_codes_scales scales;
     struct bsmi_scale_map scale_map; /* of one matrix, in layout 128x4 */
@@ -38,6 +39,7 @@ struct bsmi_fp8_operand { int64_t row_bytes, batch_bytes; size_t codes_at; };
 
 struct bsmi_cuda_operand {
     enum bsmi_cuda_form form;
+    int copy_size;                        /* as stored: bytes of a copy by cp.async; 0: TMA */
     int terms;                            /* bf16 numbers for one element */
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
     bool has_exponents;                   /* of rows, in the workspace: scales are e8m0 */

@@ -47,9 +47,19 @@ bool bsmi_cuda_place_rows(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
                                 || bsmi_cuda_place(most_flags(m), (int64_t)sizeof(uint32_t), &o->fallback_at, end));
 }
 
+static struct bsmi_cuda_operand describe_one(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
+{
+    struct bsmi_cuda_operand o = bsmi_cuda_describe_rows(m);
+    if (o.form != BSMI_FORM_REPACKED) return o;
+    o.copy_size = bsmi_cuda_copy_size(gemm, m);
+    if (o.copy_size > 0) o.form = BSMI_FORM_AS_STORED;
+    return o;
+}
+
 static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
 {
-    c->a = bsmi_cuda_describe_rows(&p->a), c->b = bsmi_cuda_describe_rows(&p->b);
+    const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
+    c->a = describe_one(gemm, &p->a), c->b = describe_one(gemm, &p->b);
     return BSM_OK;
 }
 
@@ -198,8 +208,12 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     else s->condition = bsmi_cuda_int8_condition(run, g->condition);
     if (g->fallback == BSMI_FALLBACK_IN_KERNEL)
         s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;
-    const bsm_status status = bsmi_cuda_map_rows(run, "a", &p->a, &c->a, g->a_box_rows, &to->gemm.a);
-    return status == BSM_OK ? bsmi_cuda_map_rows(run, "b", &p->b, &c->b, g->b_box_rows, &to->gemm.b) : status;
+    const bsm_status status = c->a.copy_size > 0
+                                  ? bsmi_cuda_fill_copied("a", &p->a, c->a.copy_size, &to->blackwell.a_copied)
+                                  : bsmi_cuda_map_rows(run, "a", &p->a, &c->a, g->a_box_rows, &to->gemm.a);
+    if (status != BSM_OK) return status;
+    return c->b.copy_size > 0 ? bsmi_cuda_fill_copied("b", &p->b, c->b.copy_size, &to->blackwell.b_copied)
+                              : bsmi_cuda_map_rows(run, "b", &p->b, &c->b, g->b_box_rows, &to->gemm.b);
 }
 
 bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run)

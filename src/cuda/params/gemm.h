@@ -107,10 +107,18 @@ struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
                                              begins */
 };
 
+/* Rows that no tensor map describes, which kernels by mma.sync copy by cp.async to where TMA would have put them. */
+struct bsmi_copied_rows {
+    const unsigned char *data;
+    int64_t pitch, batch_bytes;
+    int32_t rows, row_bytes;              /* of a matrix; what is behind them counts as zeros */
+    int32_t size;                         /* bytes of a copy, 4 or 8: everything begins at multiples of it; 0: TMA */
+};
+
 /* Operands for the tensor cores of Blackwell: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes,
- * with boxes of 128 bytes of shared memory, and maps of the scales in layout 128x4, without swizzle: dimensions (512
- * bytes of a block, blocks, batch), box (a block, a step's blocks along K, 1).  The scales of 128 rows are
- * a_scale_blocks along K. */
+ * whose boxes have a step's bytes of shared memory (128; 12.x also 32 and 64), and maps of the scales in layout 128x4,
+ * without swizzle: dimensions (512 bytes of a block, blocks, batch), box (a block, a step's blocks along K, 1).  The
+ * scales of 128 rows are a_scale_blocks along K. */
 struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
     struct bsmi_tensor_map a_scales, b_scales;
     int32_t a_scale_blocks, b_scale_blocks;
@@ -118,8 +126,8 @@ struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
                                              rows, batch), boxes of 16 bytes of a tile's rows */
     int32_t a_element, b_element;         /* mma.sync: enum mma_sync_element */
     int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for a step of a row in shared memory: of 128 bytes 64 and
-                                             96 where it
-                                             pads 16 codes of 4 and of 6 bits to 16 bytes */
+                                             96 where it pads 16 codes of 4 and of 6 bits to 16 bytes; nothing of
+                                             copied rows */
     uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
     int32_t last_products;                /* products of the last step of K: scales behind them are not read */
     int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in
@@ -130,6 +138,7 @@ struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
                                              tile */
     float *kept;                          /* parts > 1, not split_k: tile_rows * tile_columns numbers of each CTA of
                                              the grid */
+    struct bsmi_copied_rows a_copied, b_copied; /* mma.sync: instead of the maps a and b, each for itself */
 };
 
 #endif

@@ -27,16 +27,13 @@ __device__ static inline int32_t gemm_steps(const bsmi_blackwell_parameters &p)
 struct gemm_side {
     const bsmi_tensor_map &rows, &scales;
     int32_t row, matrix, scale_blocks;
-    bool linear;                          /* its scales */
 };
 
 __device__ static inline gemm_side gemm_side_a(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
-    return { p.a, p.a_scales, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks,
-             p.a_scales_linear != 0 };
+    return { p.a, p.a_scales, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks };
 }
 __device__ static inline gemm_side gemm_side_b(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
-    return { p.b, p.b_scales, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks,
-             p.b_scales_linear != 0 };
+    return { p.b, p.b_scales, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks };
 }

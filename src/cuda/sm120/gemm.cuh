@@ -1,10 +1,10 @@
-/* D = finish(A B^T) on GeForce RTX 50, RTX PRO and GB10: codes and scales as they are stored, or bf16 rows, by TMA;
- * fp32 sums in the registers of warps, by mma.sync.
+/* D = finish(A B^T) on GeForce RTX 50, RTX PRO and GB10: codes and scales as they are stored, or bf16 rows, by TMA, or
+ * by cp.async where rows forbid it; fp32 sums in the registers of warps, by mma.sync.
  *
  * A persistent grid of CTAs, each of which makes tiles of D in the order of gemm_order.h, every gridDim-th.  Roles:
  *
  *   a producer, of    loads codes of A and B and their scales into a ring of stages (gemm_producer.cuh)
- *   each set a thread
+ *   each set a thread (a warp, where it copies rows)
  *   the others        multiply (gemm_consumer.cuh), finish and store (gemm_epilogue.cuh) their rows and columns
  *
  * Cooperative: one set of warps, which share every tile.  Ping-pong: two sets, each with tiles and a ring of its own:
@@ -23,10 +23,10 @@
 template <class CONFIG> __device__ static inline void begin(const bsmi_blackwell_parameters &p, uint32_t shared)
 {
     if (threadIdx.x == 0) {
-        prefetch_tensormap(&p.a);
-        prefetch_tensormap(&p.b);
+        if (p.a_copied.size == 0) prefetch_tensormap(&p.a);
+        if (p.b_copied.size == 0) prefetch_tensormap(&p.b);
         for (uint32_t stage = 0; stage < CONFIG::ALL_STAGES; stage++) {
-            mbarrier_init(full_barrier<CONFIG>(shared, stage), 1);
+            mbarrier_init(full_barrier<CONFIG>(shared, stage), copies_rows<CONFIG>(p) ? 1 + 32 : 1);
             mbarrier_init(empty_barrier<CONFIG>(shared, stage), CONFIG::TILE_WARPS);
         }
         fence_mbarrier_init();
@@ -78,7 +78,8 @@ template <class CONFIG, class SUM> __device__ static inline void gemm(const bsmi
         consume<CONFIG, SUM>(p, memory, warp - CONFIG::PRODUCERS);
     } else {
         if (MOVES) setmaxnreg_dec<24>();
-        if (warp < CONFIG::SETS && elect_sync()) produce<CONFIG>(p, shared, warp);
+        if (warp < CONFIG::SETS && copies_rows<CONFIG>(p)) produce<CONFIG, CONFIG::COPIES>(p, shared, warp);
+        else if (warp < CONFIG::SETS && elect_sync()) produce<CONFIG, false>(p, shared, warp);
     }
 }
 

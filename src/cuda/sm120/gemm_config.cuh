@@ -19,6 +19,7 @@ struct gemm_config {
     static constexpr int ALONG_M = ALONG_M_, ALONG_N = ALONG_N_, TILE_WARPS = ALONG_M * ALONG_N;
     static constexpr int WARPS = BSMI_SM120_WARPS(ALONG_M, ALONG_N, SCHEDULE),
                          PRODUCERS = BSMI_SM120_PRODUCERS(ROWS, COLUMNS, ALONG_M, ALONG_N, SCHEDULE);
+    static constexpr bool COPIES = BSMI_SM120_COPIES_ROWS(ROWS, COLUMNS, ALONG_M, ALONG_N); /* gemm_copies.cuh */
     static constexpr int WARP_ROWS = ROWS / ALONG_M, WARP_COLUMNS = COLUMNS / ALONG_N;
     static constexpr int ROW_PARTS = WARP_ROWS / 16, OCTETS = WARP_COLUMNS / 8;
 
@@ -71,7 +72,8 @@ struct gemm_config {
 
 /* Barriers: who arrives in a phase, and who waits for its end.
  *
- *   full[stage]    arrives: the producer, and the bytes of the stage              waits: the warps of the tile
+ *   full[stage]    arrives: the producer, and the bytes of the stage; where rows  waits: the warps of the tile
+ *                  are copied, each lane of the producer's warp, too
  *   empty[stage]   arrives: a lane of each warp of the tile, once it has read it  waits: the producer
  *
  * The producer begins with the parity of the phase before the first, which counts as complete: every stage is empty.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cuda/ptx/mma_sync.cuh"
+#include "cuda/ptx/swizzle.cuh"
 #include "cuda/ptx/threads.cuh"
 #include "gemm_config.cuh"
 
@@ -31,10 +32,11 @@ struct gemm_scale_places {
 /* Of `rows` rows from `first` on of the tile's: lane 4 i + j has row 8 j + i, so that by ldmatrix's and mma.sync's
  * order of lanes (mma_sync.cuh) A_THREAD t selects rows 16 t .. of 32, and B_THREAD t columns 8 t ..  Lanes that have
  * no row repeat those of others. */
-__device__ static inline gemm_scale_places scale_places_of(const gemm_side &side, int32_t first, int rows, int blocks)
+__device__ static inline gemm_scale_places scale_places_of(const gemm_side &side, bool linear, int32_t first, int rows,
+                                                           int blocks)
 {
     const uint32_t lane = threadIdx.x % 32, row = (uint32_t)first + lane % 4 % (uint32_t)(rows / 8) * 8 + lane / 4;
-    if (side.linear)
+    if (linear)
         return { kept(row * BSMI_SM120_LINEAR_BYTES), 32 * BSMI_SM120_LINEAR_BYTES, 4, BSMI_SM120_LINEAR_BYTES - 1 };
     const uint32_t in_blocks = row + (uint32_t)side.row % 128;
     return { kept(in_blocks / 128 * (uint32_t)blocks * BSMI_SM120_BLOCK_BYTES + in_blocks % 32 * 16
@@ -48,12 +50,6 @@ template <class CONFIG> struct gemm_reader {
     gemm_scale_places a_scales, b_scales;
 };
 
-/* The place of 16 bytes in a row of a tile, as TMA's swizzle of STEP bytes has it; a row's number modulo 8 decides. */
-template <int STEP> __device__ static inline uint32_t swizzled_chunk(uint32_t row, uint32_t chunk)
-{
-    return (chunk ^ (row * STEP / 128 & (STEP / 16 - 1))) * 16;
-}
-
 template <class CONFIG>
 __device__ static inline gemm_reader<CONFIG> reader_of(const bsmi_blackwell_parameters &p, const gemm_tile &tile,
                                                uint32_t warp)
@@ -65,15 +61,15 @@ __device__ static inline gemm_reader<CONFIG> reader_of(const bsmi_blackwell_para
     /* A: matrices of eight rows are rows 0 and 8, then both 16 bytes further; B: 16 bytes further, then eight rows. */
 #pragma unroll
     for (uint32_t i = 0; i < CONFIG::PRODUCTS; i++) {
-        reader.a[i] = kept((first_row + lane % 16) * CONFIG::STEP
-                           + swizzled_chunk<CONFIG::STEP>(lane % 8, 2 * i + lane / 16));
-        reader.b[i] = kept((first_column + lane / 16 * 8 + lane % 8) * CONFIG::STEP
-                           + swizzled_chunk<CONFIG::STEP>(lane % 8, 2 * i + lane / 8 % 2));
+        const uint32_t a = (first_row + lane % 16) * CONFIG::STEP + i * 32 + lane / 16 * 16;
+        const uint32_t b = (first_column + lane / 16 * 8 + lane % 8) * CONFIG::STEP + i * 32 + lane / 8 % 2 * 16;
+        reader.a[i] = kept(swizzled(a, CONFIG::STEP)), reader.b[i] = kept(swizzled(b, CONFIG::STEP));
     }
     if constexpr (CONFIG::SCALED) {
-        reader.a_scales =
-            scale_places_of(gemm_side_a(p, tile), (int32_t)first_row, min(CONFIG::WARP_ROWS, 32), CONFIG::BLOCKS);
-        reader.b_scales = scale_places_of(gemm_side_b(p, tile), (int32_t)first_column, 32, CONFIG::BLOCKS);
+        reader.a_scales = scale_places_of(gemm_side_a(p, tile), p.a_scales_linear, (int32_t)first_row,
+                                          min(CONFIG::WARP_ROWS, 32), CONFIG::BLOCKS);
+        reader.b_scales =
+            scale_places_of(gemm_side_b(p, tile), p.b_scales_linear, (int32_t)first_column, 32, CONFIG::BLOCKS);
     }
     return reader;
 }

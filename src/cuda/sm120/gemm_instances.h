@@ -22,6 +22,9 @@ enum bsmi_sm120_schedule { BSMI_SM120_COOPERATIVE, BSMI_SM120_PING_PONG, BSMI_SM
 #define BSMI_SM120_WARPS(along_m, along_n, schedule) ((along_m) * (along_n) * BSMI_SM120_SETS(schedule))
 #define BSMI_SM120_PRODUCERS(rows, columns, along_m, along_n, schedule) \
     ((rows) * (columns) > 2048 * (along_m) * (along_n) ? 4 : BSMI_SM120_SETS(schedule))
+/* Where they give registers away, a producer that copies rows costs the others spills. */
+#define BSMI_SM120_COPIES_ROWS(rows, columns, along_m, along_n) \
+    ((rows) * (columns) <= 2048 * (along_m) * (along_n))
 #define BSMI_SM120_THREADS(rows, columns, along_m, along_n, schedule) \
     (32 * (BSMI_SM120_PRODUCERS(rows, columns, along_m, along_n, schedule) \
            + BSMI_SM120_WARPS(along_m, along_n, schedule)))

@@ -116,6 +116,7 @@
     { .name = "cuda_mma_sync_" #kind "_" #tile, .function = "bsmi_gemm_sm120_" #kind "_" #tile, \
       .file = "sm120/gemm_" #kind, .main_loop = BSMI_MAIN_LOOP_REGISTERS, .operands = multiplied, \
       .splits_k = (schedule) == BSMI_SM120_SPLIT_K, .sets = BSMI_SM120_SETS(schedule), .step_bytes = step, \
+      .copies_rows = BSMI_SM120_COPIES_ROWS(rows, columns, along_m, along_n), \
       .threads = BSMI_SM120_THREADS(rows, columns, along_m, along_n, schedule), .sm_ctas = 1, \
       TILE(rows, columns, 1, 1), \
       .shared_bytes = BSMI_SM120_SHARED_BYTES(of_32, rows, columns, step, along_m, along_n, schedule, stages) },

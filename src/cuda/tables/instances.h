@@ -13,7 +13,8 @@ enum bsmi_gemm_main_loop {
     BSMI_MAIN_LOOP_MIXED_INPUT,           /* the warpgroups that multiply make bf16 of B's codes, in registers: wgmma's
                                              first operand */
     BSMI_MAIN_LOOP_TENSOR_MEMORY,         /* tcgen05 */
-    BSMI_MAIN_LOOP_REGISTERS,             /* mma.sync, both operands in shared memory by TMA */
+    BSMI_MAIN_LOOP_REGISTERS,             /* mma.sync, both operands in shared memory by TMA,
+                                             or by cp.async where rows forbid it */
     BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS  /* mixed input by mma.sync: bf16 of B's codes is its first operand */
 };
 
@@ -74,6 +75,7 @@ struct bsmi_gemm_instance {
     int sets;                             /* of warps, each with tiles of its own: one stores while the other
                                              multiplies; 0 counts as 1 */
     int step_bytes;                       /* of a row, that a stage has; where codes are multiplied */
+    bool copies_rows;                     /* that TMA cannot describe, by cp.async */
     struct bsmi_gemm_cost cost;
 };
 
@@ -108,6 +110,13 @@ static inline bool bsmi_gemm_is_modelled(const struct bsmi_gemm_instance *gemm)
 static inline bool bsmi_gemm_multiplies_codes(const struct bsmi_gemm_instance *gemm)
 {
     return bsmi_gemm_is_of_blackwell(gemm) && gemm->operands != BSMI_OPERANDS_BF16;
+}
+
+/* Elements of K in a step, of Blackwell's kernels. */
+static inline int64_t bsmi_gemm_step_columns(const struct bsmi_gemm_instance *gemm)
+{
+    if (gemm->operands == BSMI_OPERANDS_BF16) return gemm->step_bytes / 2;
+    return gemm->operands == BSMI_OPERANDS_MXF8F6F4 ? gemm->step_bytes : 2 * (int64_t)gemm->step_bytes;
 }
 
 /* Few rows: multiplies D^T = B A^T by tcgen05. */

@@ -242,6 +242,10 @@ def the_environment():
     refused(["info", "--cpu", "none,"], "is no feature")
 
 
+def is_of_gpus(kernel):
+    return kernel["name"].startswith(("cuda_", "hip_"))
+
+
 def info_says_everything():
     text = script.run([command, "info"])
     value = json.loads(script.run([command, "info", "--json", "--threads", "3"]))
@@ -249,13 +253,12 @@ def info_says_everything():
         script.check(re.search(rf"^{key} ", text, re.M) and key in value, key)
     script.check(value["cuda"] and value["threads"] == 3 and ("no_gpu" in value) == (value["gpus"] == []), value)
     kernels = value["kernels"]
-    cpu_kernels = [kernel for kernel in kernels if not kernel["name"].startswith("cuda_")]
+    cpu_kernels = [kernel for kernel in kernels if not is_of_gpus(kernel)]
     script.check(cpu_kernels and cpu_kernels[-1]["pairs_served_here"] > 0, kernels)
     verbose = script.run([command, "info", "--verbose"])
     script.check(all(f"{kernel['name']}: " in verbose for kernel in kernels), verbose)
     bare = json.loads(script.run([command, "info", "--json", "--cpu", "none"]))["kernels"]
-    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not kernel["name"].startswith("cuda_")) == 169,
-                 bare)
+    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not is_of_gpus(kernel)) == 169, bare)
 
 
 def examples_work_as_printed():

@@ -122,7 +122,8 @@ def the_first_page_of_info(folder):
     printed = lines(["info"], folder)
     check(len(printed) <= 25, f"{len(printed)} lines: {printed}")
     kernels = json.loads(script.run([command, "info", "--json"]))["kernels"]
-    here = sum(kernel["pairs_served_here"] > 0 for kernel in kernels if not kernel["name"].startswith("cuda_"))
+    of_cpus = [kernel for kernel in kernels if not kernel["name"].startswith(("cuda_", "hip_"))]
+    here = sum(kernel["pairs_served_here"] > 0 for kernel in of_cpus)
     check(any(line.startswith("kernels") and f" {here} of " in line for line in printed), printed)
     variables = {"BLOCKSCALE_CPU": "avx2", "OMP_NUM_THREADS": "2", "BLOCKSCALE_LIBCUDA": "/nowhere/libcuda.so.1"}
     printed = lines(["info"], folder, env={**os.environ, **variables})

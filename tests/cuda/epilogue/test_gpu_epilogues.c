@@ -91,7 +91,7 @@ static void every_output_format(struct test *t)
 {
     struct contexts c;
     if (!contexts_open(t, &c)) return;
-    const int kernel = kernel_number(c.gpu, "cuda_simt", BSM_MXFP8_E4M3, BSM_NVFP4);
+    const int kernel = kernel_number(c.gpu, simt_kernel(), BSM_MXFP8_E4M3, BSM_NVFP4);
     CHECK_OR_RETURN(t, kernel >= 0 && bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
     int number = 0;
     for (int repeat = 0; repeat < 6; repeat++)
@@ -124,7 +124,7 @@ static void special_numbers(struct test *t)
         char what[64];
         snprintf(what, sizeof what, "special numbers to %s, activation %d", bsm_format_get((int)d_formats[i % 7])->name,
                  i % 5);
-        const int kernel = kernel_number(c.gpu, "cuda_simt", BSM_FORMAT_BF16, BSM_FORMAT_BF16);
+        const int kernel = kernel_number(c.gpu, simt_kernel(), BSM_FORMAT_BF16, BSM_FORMAT_BF16);
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         run_both(t, &c, &run, what);
         operand_free(&a), operand_free(&b), operand_free(&d);

@@ -16,8 +16,7 @@ static const bsm_format eight_bits[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,  BSM_MX
                                          BSM_MXFP4,      BSM_FORMAT_E4M3, BSM_FORMAT_E5M2 };
 static const struct pair four_bits[] = {
     { BSM_MXFP4, BSM_MXFP4 },         { BSM_NVFP4, BSM_NVFP4 },         { BSM_MXFP4_BLOCK16, BSM_MXFP4_BLOCK16 },
-    { BSM_MXFP4_BLOCK16, BSM_MXFP4 }, { BSM_MXFP4, BSM_MXFP4_BLOCK16 },
-};
+    { BSM_MXFP4_BLOCK16, BSM_MXFP4 }, { BSM_MXFP4, BSM_MXFP4_BLOCK16 } };
 enum {
     EIGHT_BITS = sizeof eight_bits / sizeof eight_bits[0],
     FOUR_BITS = sizeof four_bits / sizeof four_bits[0],
@@ -25,8 +24,7 @@ enum {
 };
 
 /* One for each kind of products. */
-static const struct pair one_of_each_kind[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 },
-                                                { BSM_MXFP4, BSM_MXFP4 },
+static const struct pair one_of_each_kind[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 }, { BSM_MXFP4, BSM_MXFP4 },
                                                 { BSM_NVFP4, BSM_NVFP4 } };
 
 static struct pair pair_of(int number)
@@ -78,8 +76,9 @@ static bool codes_open(struct test *t, struct contexts *c)
 
 /* Operands --------------------------------------------------------------------------------------------------------- */
 
-/* How an operand lies: as TMA takes it, with scales in blocks or in rows of whole 16 bytes; or in any way. */
-enum lies { AS_TMA_TAKES_IT, WITH_LINEAR_SCALES, IN_ANY_WAY };
+/* How an operand lies: as TMA takes it, with scales in blocks or in rows of whole 16 bytes; in rows that begin at
+ * multiples of 8 and of 4 bytes alone; or in any way. */
+enum lies { AS_TMA_TAKES_IT, WITH_LINEAR_SCALES, ROWS_OF_EIGHTS, ROWS_OF_FOURS, IN_ANY_WAY };
 
 static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch,
                            enum lies lies)
@@ -96,6 +95,9 @@ static struct operand make(struct test *t, bsm_format format, int64_t rows, int6
         s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR,
                                        .pitch = ((columns + block - 1) / block + 15) / 16 * 16 };
     else if (block != 0) s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
+    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
+    if (lies == ROWS_OF_EIGHTS || lies == ROWS_OF_FOURS)
+        s.extra_pitch = (lies == ROWS_OF_EIGHTS ? 8 : 12) * 8 / bits;
     return operand_make(&s, 0xff);
 }
 
@@ -113,16 +115,22 @@ static const char *describe(const struct contexts *c, int kernel, const struct o
 
 /* One product ------------------------------------------------------------------------------------------------------ */
 
-struct size {
-    int64_t m, n, k;
-};
+struct size { int64_t m, n, k; };
 
 enum { MOST_COLUMNS = 1024 };
 
 /* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and
- * those; linear scales; relu and the largest magnitude, and these with C beside. */
-enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, RELU_AND_AMAX, RELU_OF_C, ASKS };
-static const char *const asks_names[] = { "", "columns", "groups", "linear", "relu", "addends" };
+ * those; linear scales; rows that begin at multiples of 8 or 4 bytes, of both or of one of them; relu and the largest
+ * magnitude, and these with C beside. */
+enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, EIGHTS, FOURS, A_OF_EIGHTS, B_OF_FOURS, RELU_AND_AMAX,
+            RELU_OF_C, ASKS };
+static const char *const asks_names[] = { "", "columns", "groups", "linear", "eights", "fours", "aeights", "bfours",
+                                          "relu", "addends" };
+/* Of A and B, where it says how they lie. */
+static const enum lies asked_lies[ASKS][2] = { [EIGHTS] = { ROWS_OF_EIGHTS, ROWS_OF_EIGHTS },
+                                               [FOURS] = { ROWS_OF_FOURS, ROWS_OF_FOURS },
+                                               [A_OF_EIGHTS] = { ROWS_OF_EIGHTS },
+                                               [B_OF_FOURS] = { 0, ROWS_OF_FOURS } };
 
 /* d: BSM_FORMAT_NONE: fp32 or bf16. */
 static void check_product(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s,
@@ -130,7 +138,9 @@ static void check_product(struct test *t, const struct contexts *c, struct pair 
 {
     float factors[MOST_COLUMNS], amax = -1, beta = -2;
     const int64_t rows[] = { s.m - 40, 0, 40 };
-    struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, asks == THREE_GROUPS ? 3 : 1, lies);
+    const enum lies *of = asked_lies[asks];
+    struct operand a = make(t, f.a, s.m, s.k, 1, of[0] != 0 ? of[0] : lies),
+                   b = make(t, f.b, s.n, s.k, asks == THREE_GROUPS ? 3 : 1, of[1] != 0 ? of[1] : lies);
     if (d_format == BSM_FORMAT_NONE) d_format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16;
     struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT),
                    cc = make(t, BSM_FORMAT_BF16, s.m, s.n, 1, AS_TMA_TAKES_IT);
@@ -183,8 +193,7 @@ static void every_pair(struct test *t)
  * ring. */
 static void edges_of_each_kernel(struct test *t)
 {
-    static const struct pair kinds[] = { { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2 },
-                                         { BSM_MXFP4, BSM_MXFP4 },
+    static const struct pair kinds[] = { { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2 }, { BSM_MXFP4, BSM_MXFP4 },
                                          { BSM_NVFP4, BSM_NVFP4 } };
     static const struct size sizes[] = { { 1, 1, 16 },      { 127, 31, 32 },   { 128, 256, 1152 },
                                          { 129, 300, 192 }, { 256, 64, 2880 }, { 70, 513, 704 } };
@@ -608,9 +617,7 @@ static void plans_say_what_is_prepared(struct test *t)
         const bool scaled = bsm_format_get((int)plans[i].a)->block != 0,
                    other = plans[i].by_mma_sync != NULL && !has_tensor_memory(&c);
         const char *words = other ? plans[i].by_mma_sync : plans[i].words;
-        const struct shape sa = { .format = plans[i].a,
-                                  .rows = 70,
-                                  .columns = plans[i].k,
+        const struct shape sa = { .format = plans[i].a, .rows = 70, .columns = plans[i].k,
                                   .packing = plans[i].packing,
                                   .layout = { .kind = scaled ? plans[i].layout : BSM_LAYOUT_LINEAR } };
         struct operand a = operand_make(&sa, 0), b = make(t, plans[i].b, 30, plans[i].k, 1, AS_TMA_TAKES_IT);

@@ -48,7 +48,8 @@ static int kernel_of(int number)
 {
     int with = 0;
     while (kernel_with("column_groups", with) >= 0) with++;
-    return number <= with ? kernel_with(number < with ? "column_groups" : "cuda_simt", number < with ? number : 0) : -1;
+    if (number > with) return -1;
+    return kernel_with(number < with ? "column_groups" : simt_kernel(), number < with ? number : 0);
 }
 
 static bool runs(const struct contexts *c, int kernel, const struct operand *a, const struct operand *b)
@@ -106,7 +107,7 @@ static void every_kernel(struct test *t)
     if (!contexts_open(t, &c)) return;
     for (int number = 0; kernel_of(number) >= 0; number++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-            const bool nothing = sum_of(&cases[i]) == 0, plain = kernel_of(number) == kernel_with("cuda_simt", 0);
+            const bool nothing = sum_of(&cases[i]) == 0, plain = kernel_of(number) == kernel_with(simt_kernel(), 0);
             if (nothing && !plain) continue;           /* K = 0 is no GEMM kernel's */
             check_whole(t, &c, kernel_of(number), BSM_MXFP8_E4M3, i % 2 == 0 ? BSM_MXFP8_E5M2 : BSM_MXFP4, &cases[i]);
         }
@@ -144,7 +145,7 @@ static void check_alone(struct test *t, const struct contexts *c, bsm_format a_f
     multiply(t, c, &a, &b, g, g->count, d);
     const int with = kernel_with("column_groups", 0);
     if (with < 0 || !bsm_kernel_serves(c->gpu, with, a_format, b_format))
-        CHECK(t, bsm_context_force_kernel(c->gpu, kernel_with("cuda_simt", 0)) == BSM_OK);
+        CHECK(t, bsm_context_force_kernel(c->gpu, kernel_with(simt_kernel(), 0)) == BSM_OK);
     for (int64_t i = 0, first = 0; i < g->count; first += g->columns[i++]) {
         struct operand of_a = operand_of_columns(&a.m, first, g->columns[i]),
                        of_b = operand_of_columns(&b.m, first, g->columns[i]);
@@ -258,7 +259,7 @@ static void other_kernels_refuse(struct test *t)
     for (int kernel = kernel_with("cuda_", 0); bsm_kernel_name(kernel) != NULL; kernel++) {
         if (!runs(&c, kernel, &a, &b)) continue;
         const bool takes = strstr(bsm_kernel_name(kernel), "column_groups") != NULL
-                        || strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0;
+                        || strcmp(bsm_kernel_name(kernel), simt_kernel()) == 0;
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         const bsm_status status = bsm_supported(c.gpu, &call);
         CHECK(t, status == (takes ? BSM_OK : BSM_EUNSUPPORTED));

@@ -57,7 +57,7 @@ static void free_terms(struct test *t, const struct contexts *c, struct terms *x
  * as it is. */
 static int cuts_of(int kernel, bsm_format a, bsm_format b)
 {
-    if (strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0 || (a != BSM_FORMAT_BF16 && b != BSM_FORMAT_BF16)) return 0;
+    if (strcmp(bsm_kernel_name(kernel), simt_kernel()) == 0 || (a != BSM_FORMAT_BF16 && b != BSM_FORMAT_BF16)) return 0;
     return a == BSM_FORMAT_FP16 || b == BSM_FORMAT_FP16 ? 2 : 1;
 }
 
@@ -137,7 +137,7 @@ static void check_pair(struct test *t, const struct contexts *c, const struct ca
     free_terms(t, c, &a);
 }
 
-static bool is_plain(int kernel) { return strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0; }
+static bool is_plain(int kernel) { return strcmp(bsm_kernel_name(kernel), simt_kernel()) == 0; }
 
 /* Kernels on tensor cores take turns with the pairs, so that each has some and every pair has one; bf16 as it is goes
  * to all.  The plain kernel, which computes any element in the same way, gets two pairs, and samples of B. */

@@ -61,7 +61,7 @@ static void plain_kernel_has_the_cpus_bits(struct test *t)
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     for (int i = 0; i < PAIRS; i++) {
-        const int kernel = kernel_number(c.gpu, "cuda_simt", pairs[i].a, pairs[i].b);
+        const int kernel = kernel_number(c.gpu, simt_kernel(), pairs[i].a, pairs[i].b);
         CHECK_OR_RETURN(t, kernel >= 0);
         for (int j = 0; j < 2; j++) {
             const int64_t *s = shapes[(2 * i + j) % 6];
@@ -95,7 +95,7 @@ static void every_kernel_is_right_for_integers(struct test *t)
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     for (int i = 0; i < PAIRS; i++) {
-        const int plain = kernel_number(c.gpu, "cuda_simt", pairs[i].a, pairs[i].b);
+        const int plain = kernel_number(c.gpu, simt_kernel(), pairs[i].a, pairs[i].b);
         int gemms = 0, served = 0, done = 0;
         CHECK_OR_RETURN(t, plain >= 0);
         for (int g = plain + 1; bsm_kernel_name(g) != NULL; g++) gemms += takes_rows(c.gpu, g, pairs[i]);

@@ -6,20 +6,28 @@
 /* Loading kernels takes cudasim seconds, and contexts of a GPU share them as long as there is one: this one stays. */
 static bsm_context *holds_kernels;
 
-bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
+bool is_hip(void)
+{
+    const char *device = getenv("TEST_DEVICE");
+    return device != NULL && strcmp(device, "hip") == 0;
+}
+
+static bsm_backend backend(void) { return is_hip() ? BSM_BACKEND_HIP : BSM_BACKEND_CUDA; }
+
+bool is_simulated(void) { return getenv(is_hip() ? "BLOCKSCALE_LIBHIP" : "BLOCKSCALE_LIBCUDA") != NULL; }
 
 bool contexts_open(struct test *t, struct contexts *c)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = backend() };
     const uint32_t units = BSM_CPU_AMX | BSM_CPU_AVX512_BF16 | BSM_CPU_BF16;
     const bsm_context_options of_cpu = { .struct_size = sizeof of_cpu, .cpu_mask = BSM_CPU_ALL & ~units };
     int count;
     c->gpu = c->cpu = NULL;
-    if (bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0') {
-        test_skip(t, bsm_backend_missing(BSM_BACKEND_CUDA));
+    if (bsm_backend_missing((int)backend())[0] != '\0') {
+        test_skip(t, bsm_backend_missing((int)backend()));
         return false;
     }
-    if (getenv("BLOCKSCALE_LIBCUDA") == NULL && bsm_device_count(BSM_BACKEND_CUDA, &count) != BSM_OK) {
+    if (!is_simulated() && bsm_device_count(backend(), &count) != BSM_OK) {
         test_skip(t, bsm_last_error());
         return false;
     }
@@ -44,6 +52,8 @@ int kernel_number(const bsm_context *context, const char *name, bsm_format a, bs
     return -1;
 }
 
+const char *simt_kernel(void) { return is_hip() ? "hip_simt" : "cuda_simt"; }
+
 int kernel_with(const char *part, int n)
 {
     for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
@@ -53,22 +63,23 @@ int kernel_with(const char *part, int n)
 
 bool one_is_asked_for(void) { return getenv("GEMM_INSTANCE") != NULL; }
 
-static const char *first_of(const bsm_context *gpu, const char *const names[2])
+static const char *first_of(const bsm_context *gpu, const char *const *names)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; names[i] != NULL; i++)
         if (kernel_number(gpu, names[i], BSM_FORMAT_BF16, BSM_MXFP4) >= 0) return names[i];
     return NULL;
 }
 
 const char *rows_kernel(const bsm_context *gpu)
 {
-    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_16x64x128" });
+    return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_16x64x128",
+                                                "hip_mfma_bf16_128x128", NULL });
 }
 
 const char *few_rows_kernel(const bsm_context *gpu)
 {
     return first_of(gpu, (const char *const[]){ "cuda_wgmma_mxfp4_16x64_1x1_interleaved",
-                                                "cuda_mma_sync_mxfp4_16x64_stored" });
+                                                "cuda_mma_sync_mxfp4_16x64_stored", NULL });
 }
 
 bool is_of_gpu(const bsm_context *gpu, int kernel)

@@ -8,15 +8,20 @@
 #include "test.h"
 
 /* Contexts of a GPU and of the CPU, which judges: it has no matrix unit, so that its sums have the portable order on
- * every machine.  Without a GPU (and without BLOCKSCALE_LIBCUDA) false, and the test is marked as skipped. */
+ * every machine.  Without a GPU (and without BLOCKSCALE_LIBCUDA, or BLOCKSCALE_LIBHIP) false, and the test is marked as
+ * skipped. */
 struct contexts { bsm_context *gpu, *cpu; };
 bool contexts_open(struct test *t, struct contexts *contexts);
 void contexts_close(struct contexts *contexts);
-/* cudasim: only a part is run. */
+/* cudasim or gfxsim: only a part is run. */
 bool is_simulated(void);
+/* TEST_DEVICE=hip: the GPU is one of AMD. */
+bool is_hip(void);
 
 /* Number of a kernel by its name, -1 if there is none or it does not serve this pair here. */
 int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b);
+/* The name of the kernel that keeps the CPU's order of sums. */
+const char *simt_kernel(void);
 /* Number of the n-th kernel whose name has this part; -1 behind the last. */
 int kernel_with(const char *part, int n);
 /* Names of kernels of this GPU, NULL if it has none: for rows of bf16, beside which others are judged; for few rows and

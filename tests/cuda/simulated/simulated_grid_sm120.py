@@ -39,8 +39,22 @@ def pairs_of(kind, tile):
     return [(a, b) for a, b in pairs if {a, b} <= {"mxfp8_e4m3", "mxfp8_e5m2", "e4m3", "e5m2"}]
 
 
-def named(kind, tile, pair, m, n, k):
-    return "cuda_mma_sync_%s_%s %s %s %d %d %d" % (kind, tile.name, *pair, m, n, k)
+def named(kind, tile, pair, m, n, k, more=""):
+    return "cuda_mma_sync_%s_%s %s %s %d %d %d" % (kind, tile.name, *pair, m, n, k) + (" any " + more if more else "")
+
+
+# Rows that begin at multiples of 8 and of 4 bytes, of both operands or of one, which a kernel copies itself; pairs that
+# it can.
+PITCHES = ["eights", "fours", "aeights", "bfours"]
+COPIED = {"mxf8f6f4": ("mxfp8_e4m3", "mxfp8_e5m2"), "mxf4": ("mxfp4", "mxfp4"), "mxf4nvf4": ("nvfp4", "nvfp4"),
+          "bf16": ("bf16", "bf16")}
+
+
+def copied(kind, tile, turn):
+    """At edges of M, N and K, and around its ring."""
+    step, product = step_of(kind, tile), KINDS[kind][2]
+    ks = [step * (tile.stages + 1) + product + 16, step + product // 2, product, step * (2 * tile.stages + 1)]
+    return named(kind, tile, COPIED[kind], *M_N[turn % len(M_N)], ks[turn % len(ks)], PITCHES[turn // 2 % 4])
 
 
 def step_of(kind, tile):
@@ -89,6 +103,7 @@ def covering():
                 yield named(kind, tile, pairs[-1], 3, 70, k)
             for count in [SMS - 1, SMS + 1, 2 * SMS + 1] if tile.schedule == "PING_PONG" else [SMS + 1] * (i % 3 == 0):
                 yield named(kind, tile, pairs[0], *several(kind, tile, count))
+            yield copied(kind, tile, 3 * i + number)
         for i, pair in enumerate(KINDS[kind][1]):
             serving = [tile for tile in tiles if pair in pairs_of(kind, tile)]
             yield named(kind, serving[i % len(serving)], pair, 18, 34, KINDS[kind][2] * (i % 5) + 16 + 48 * (i % 2))
@@ -108,14 +123,18 @@ def grid():
             for i, pair in enumerate(pairs):
                 for k in (16, 48, 96, 160, 704) if i % 2 else (32, 80, 128, 640, 1152):
                     yield named(kind, tile, pair, 33, 70, k)
+            for turn in range(32):
+                yield copied(kind, tile, turn)
 
 
 def schedules():
-    """Each kernel with a tile more than CTAs, and two steps and a part of one."""
+    """Each kernel with a tile more than CTAs, and two steps and a part of one; and where it copies rows."""
     for kind in KINDS:
-        for tile in tiles_of(kind):
-            yield named(kind, tile, pairs_of(kind, tile)[-1], 5, tile.columns * (SMS + 1) - 3,
-                        (2100 if tile.schedule == "SPLIT_K" else 0) + step_of(kind, tile) * 2 + 48)
+        for i, tile in enumerate(tiles_of(kind)):
+            size = (5, tile.columns * (SMS + 1) - 3,
+                    (2100 if tile.schedule == "SPLIT_K" else 0) + step_of(kind, tile) * 2 + 48)
+            yield named(kind, tile, pairs_of(kind, tile)[-1], *size)
+            yield named(kind, tile, COPIED[kind], *size, PITCHES[i % 4])
 
 
 def other_minor():
@@ -134,6 +153,7 @@ def few_schedules():
                            ("mxf4", "PING_PONG"), ("bf16", "COOPERATIVE")):
         least = min((tile for tile in tiles_of(kind) if tile.schedule == schedule), key=lambda t: t.rows * t.columns)
         yield next(product for product in schedules() if "_%s_%s " % (kind, least.name) in product)
+    yield next(p for p in schedules() if "_mxf4nvf4_16x64x128 " in p and p.endswith(" any eights"))
 
 
 def seconds_of(product):

@@ -125,6 +125,7 @@ def tests_of_mma_sync(kind, tile):
     pairs, step = sm120.pairs_of(kind, tile), sm120.step_of(kind, tile)
     formats = "%s %s" % pairs[min(1, len(pairs) - 1)]    # with scales, which a grid in front converts where K is no multiple of a block
     asked = "CUDASIM_DEVICE=sm_120a CUDASIM_SMS=1 PRODUCTS='cuda_mma_sync_%s_%s %s %s' test_gpu_codes --only asked_products"
+    copied = asked % (kind, tile.name, "%s %s" % sm120.COPIED[kind], "%s 20 %d any fours" % (3 * tile.rows, step * (tile.stages + 1)))
     products = ["17 20 %d" % (step * (2 * tile.stages + 1) + 48), "5 %d %d" % (3 * tile.columns, step * (tile.stages + 1)), "20 70 64 fp32 columns"]
     if tile.schedule == "SPLIT_K":
         products = ["5 20 %d" % (2048 + step * tile.stages)] + products
@@ -132,7 +133,7 @@ def tests_of_mma_sync(kind, tile):
         products += ["40 70 64 mxfp8_e4m3", "300 70 64 fp32 groups", "20 70 64 fp32 relu"]
     else:
         products += ["16 200 64"]         # behind the grid that dequantizes
-    return [asked % (kind, tile.name, formats, product) for product in products]
+    return [asked % (kind, tile.name, formats, product) for product in products] + [copied]
 
 
 # A kernel of mxf8f6f4 has a loop for each pair, the same but for the types of an instruction.  One of them is executed, and that of
@@ -168,10 +169,31 @@ def functions_of(text):
     return [(text.count(b"\n", 0, head.start()) + 1, head.group(1).decode()) for head in heads]
 
 
+def called_by(text, entry):
+    """The kernel and all functions that it calls, itself or by others; the text with the others' bodies empty, its lines where they
+    were."""
+    lines, heads, bodies = text.split(b"\n"), functions_of(text), {}
+    for (line, name), (end, _) in zip(heads, heads[1:] + [(len(lines) + 1, "")]):
+        braces = [i for i in range(line - 1, end - 1) if lines[i] in (b"{", b"}")]
+        if braces:                        # else a declaration
+            bodies[name] = range(braces[0] + 1, braces[-1])
+    called, asked = {entry}, [entry]
+    while asked:
+        body = bodies[asked.pop()]
+        more = set(re.findall(r"[\w$]+", b"\n".join(lines[body.start:body.stop]).decode())) & set(bodies) - called
+        called |= more
+        asked += more
+    for name, body in bodies.items():
+        if name not in called:
+            lines[body.start:body.stop] = [b""] * len(body)
+    return called, b"\n".join(lines)
+
+
 def mutants_of(build, entry, text):
     """(KERNEL:LINE or, where that is in a function that the kernel calls, KERNEL:FUNCTION:LINE; the instruction) of all."""
+    called, alone = called_by(text, entry)
     with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
-        file.write(text)
+        file.write(alone)
         file.flush()
         done = subprocess.run([os.path.join(build, "bin/cudasim"), "mutate", file.name, "--entry", entry, "--program", "/bin/true"],
                               stdout=subprocess.PIPE, text=True, check=True)

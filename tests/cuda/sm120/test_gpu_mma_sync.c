@@ -214,6 +214,129 @@ static void parts_of_k_are_added_in_their_order(struct test *t)
     contexts_close(&c);
 }
 
+/* Rows that TMA cannot describe ------------------------------------------------------------------------------------ */
+
+/* How far the first row begins behind a multiple of 16 bytes, and how much longer rows are than such a multiple. */
+struct place { int64_t offset, pitch; };
+
+/* The operand's rows, so placed in device memory of their own; all between them is 0xff. */
+static bsm_matrix placed(struct test *t, const struct contexts *c, const struct twin *twin, struct place place,
+                         void **memory)
+{
+    bsm_matrix m = twin->m;
+    const int bits = bsm_element_get((int)bsm_format_get((int)m.format)->element)->bits;
+    const int64_t row = m.columns * bits / 8, pitch = (row + 15) / 16 * 16 + place.pitch,
+                  batch = m.batch > 1 ? m.batch : 1;
+    const size_t bytes = (size_t)(place.offset + m.rows * batch * pitch);
+    unsigned char *rows = malloc(bytes);
+    memset(rows, 0xff, bytes);
+    for (int64_t r = 0; r < m.rows * batch; r++)
+        memcpy(rows + place.offset + r * pitch, (const unsigned char *)twin->host->m.data + r * row, (size_t)row);
+    *memory = to_device(t, c, rows, bytes);
+    free(rows);
+    m.data = (unsigned char *)*memory + place.offset;
+    m.pitch = pitch * 8 / bits, m.batch_pitch = m.pitch * m.rows;
+    return m;
+}
+
+/* The plan's words of each operand. */
+static void check_plan(struct test *t, const struct contexts *c, const bsm_matrix *a, const bsm_matrix *b, int kernel,
+                       const char *of_a, const char *of_b)
+{
+    static float sums[MATRICES][M][N];
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = a->rows, .columns = b->rows,
+                           .batch = b->batch, .data = sums };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = a, .b = b, .d = &d };
+    bsm_plan *plan = NULL;
+    char text[640] = "";
+    CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
+    if (bsm_plan_create(c->gpu, &call, &plan) != BSM_OK) FAIL(t, "no plan: %s", bsm_last_error());
+    bsm_plan_describe(plan, text, sizeof text);
+    const char *at_a = strstr(text, ", A ("), *at_b = strstr(text, ", B (");
+    if (at_a == NULL || at_b == NULL || strstr(at_a, of_a) == NULL || strstr(at_a, of_a) > at_b
+        || strstr(at_b, of_b) == NULL)
+        FAIL(t, "A is not \"%s\" or B not \"%s\" in \"%s\"", of_a, of_b, text);
+    bsm_plan_destroy(plan);
+}
+
+/* Bits are those of the same operands where TMA can describe them, whichever is copied: of every second kernel.  The
+ * covering grid has products of all. */
+static void rows_of_any_pitch(struct test *t)
+{
+    /* Kernels whose producers have no registers for it. */
+    static const char *const without[] = { "256x128x64", "128x128x64_pingpong" };
+    static const char by_tma[] = " as stored", by_8[] = " as stored (by cp.async, 8 bytes each)",
+                      by_4[] = " as stored (by cp.async, 4 bytes each)", copied[] = " repacked";
+    static const struct { struct place a, b; const char *of_a, *of_b; } places[] = {
+        { { 0, 8 }, { 0, 0 }, by_8, by_tma },   { { 0, 0 }, { 0, 12 }, by_tma, by_4 },
+        { { 4, 4 }, { 8, 16 }, by_4, by_8 },    { { 8, 8 }, { 4, 0 }, by_8, by_4 },
+        { { 0, 16 }, { 12, 12 }, by_tma, by_4 }, { { 2, 0 }, { 0, 8 }, copied, by_8 },
+    };
+    enum { PLACES = sizeof places / sizeof places[0] };
+    static const struct { struct pair formats; const char *kind; int64_t k; } products[] = {
+        { { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2 }, "mxf8f6f4", 304 }, { { BSM_MXFP4, BSM_MXFP4 }, "mxf4", 608 },
+        { { BSM_NVFP4, BSM_NVFP4 }, "mxf4nvf4", 608 },           { { BSM_FORMAT_BF16, BSM_FORMAT_BF16 }, "bf16", 136 },
+    };
+    struct contexts c;
+    if (!opened(t, &c)) return;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        const struct pair f = products[i].formats;
+        struct bits bits = bits_make(t, &c, f, products[i].k, BSM_LAYOUT_128X4);
+        int kernels = 0;
+        for (int kernel; (kernel = kernel_of(&c, products[i].kind, f, false, kernels)) >= 0; kernels++) {
+            if ((kernels + (int)i) % 2 != 0) continue;
+            const int number = (kernels / 2 + (int)i) % PLACES;
+            const struct way *way = &ways[kernels / 2 % WAYS];
+            struct bits moved = bits;
+            void *memory[2];
+            moved.on_gpu_a.m = placed(t, &c, &bits.on_gpu_a, places[number].a, &memory[0]);
+            moved.on_gpu_b.m = placed(t, &c, &bits.on_gpu_b, places[number].b, &memory[1]);
+            const char *name = bsm_kernel_name(kernel);
+            const bool copies = strstr(name, without[0]) == NULL && strstr(name, without[1]) == NULL;
+            check_plan(t, &c, &moved.on_gpu_a.m, &moved.on_gpu_b.m, kernel,
+                       copies || places[number].of_a == by_tma ? places[number].of_a : copied,
+                       copies || places[number].of_b == by_tma ? places[number].of_b : copied);
+            run_way(t, &c, &bits, way, kernel, bits.model);
+            float (*d)[M][N] = malloc(sizeof(float[MATRICES][M][N]));
+            run_way(t, &c, &moved, way, kernel, d);
+            if (memcmp(d, bits.model, sizeof(float[MATRICES][M][N])) != 0)
+                FAIL(t, "%s, %s: rows at %d, %d bytes further apart, and at %d, %d, give other bits",
+                     bsm_kernel_name(kernel), way->name, (int)places[number].a.offset, (int)places[number].a.pitch,
+                     (int)places[number].b.offset, (int)places[number].b.pitch);
+            free(d);
+            for (int m = 0; m < 2; m++) (void)bsm_device_release(c.gpu, memory[m]);
+        }
+        CHECK(t, kernels >= 6);
+        bits_free(t, &c, &bits);
+    }
+    contexts_close(&c);
+}
+
+/* A plan that copies 8 bytes at a time wants the same of later operands. */
+static void plans_keep_their_alignment(struct test *t)
+{
+    struct contexts c;
+    if (!opened(t, &c)) return;
+    struct bits bits = bits_make(t, &c, (struct pair){ BSM_NVFP4, BSM_NVFP4 }, 192, BSM_LAYOUT_128X4);
+    void *memory;
+    bsm_matrix a = placed(t, &c, &bits.on_gpu_a, (struct place){ 0, 8 }, &memory), b = bits.on_gpu_b.m;
+    float *d = to_device(t, &c, bits.model, sizeof bits.model);
+    const bsm_matrix out = { .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = d };
+    bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &out };
+    bsm_plan *plan = NULL;
+    b.batch = 1;
+    CHECK(t, bsm_context_force_kernel(c.gpu, kernel_with("cuda_mma_sync_mxf4nvf4_64x64x128", 0)) == BSM_OK);
+    CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_workspace_bytes(plan) == 0);
+    CHECK(t, bsm_plan_run(plan, &call, NULL, 0) == BSM_OK);
+    a.data = (unsigned char *)a.data + 4;
+    CHECK(t, bsm_plan_run(plan, &call, NULL, 0) == BSM_EALIGN);
+    CHECK(t, strstr(bsm_last_error(), "a->data=") != NULL && strstr(bsm_last_error(), "to 8 bytes") != NULL);
+    bsm_plan_destroy(plan);
+    (void)bsm_device_release(c.gpu, memory), (void)bsm_device_release(c.gpu, d);
+    bits_free(t, &c, &bits);
+    contexts_close(&c);
+}
+
 /* Chosen numbers --------------------------------------------------------------------------------------------------- */
 
 typedef void fill_function(struct test *t, struct operand *a, struct operand *b);
@@ -377,7 +500,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(every_kernel_has_the_models_bits), TEST(every_kernel_of_rows_has_the_same_bits),
-        TEST(parts_of_k_are_added_in_their_order), TEST(k_crosses_a_page_of_padded_scales),
+        TEST(parts_of_k_are_added_in_their_order), TEST(rows_of_any_pitch), TEST(plans_keep_their_alignment),
+        TEST(k_crosses_a_page_of_padded_scales),
         TEST(sums_do_not_pass_through_bf16), TEST(lanes_are_told_apart), TEST(what_lies_behind_never_matters),
         TEST(halves_have_scales_of_their_own), TEST(refusals_say_why)
     };

@@ -175,7 +175,7 @@ static bsm_format b_format(const struct settings *s)
 static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cli_range *range)
 {
     bsm_context *gpu;
-    if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is not for --device cuda");
+    if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is for the CPU alone");
     const struct bench_gpu what = { a_format(s), b_format(s), s->d_format, s->m,     s->n,
                                     s->rounds,   *range,      s->compute,  s->order, s->explain, s->verbose };
     int code = device_open(cli, s->device, &gpu);
@@ -209,15 +209,15 @@ static int run(struct cli *cli, const void *given)
     struct cli_range range = default_range;
     int code = choose_range(cli, s, &range);
     if (code != CLI_DONE) return code;
-    if (s->device == BSM_BACKEND_CUDA) return run_on_gpu(cli, s, &range);
+    if (s->device != 0) return run_on_gpu(cli, s, &range);
     for (int64_t k = range.first; s->explain && k <= range.last && code == CLI_DONE; k += range.step)
         code = explain_on_cpu(cli, s, k);
     if (s->explain) return code;
-    if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
+    if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda or hip");
     if (s->compute != BSM_COMPUTE_EXACT)
-        return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU computes exactly");
+        return cli_wrong_usage(cli, "--compute is for --device cuda or hip: the CPU computes exactly");
     if (s->order == BSM_ORDER_ANY)
-        return cli_wrong_usage(cli, "--order any is for --device cuda: on the CPU it changes nothing");
+        return cli_wrong_usage(cli, "--order any is for --device cuda or hip: on the CPU it changes nothing");
     FILE *plot = NULL;
     /* before a long measurement */
     if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;
@@ -246,7 +246,7 @@ static const struct cli_option options[] = {
     { "--a-format", 0, "FORMAT", "of A", CLI_FORMAT(struct settings, a_format) },
     { "--b-format", 0, "FORMAT", "of B", CLI_FORMAT(struct settings, b_format) },
     { "--d-format", 0, "FORMAT", "of D, on a GPU (fp32)", CLI_FORMAT(struct settings, d_format) },
-    { "--device", 0, "NAME", "cpu or cuda: the first GPU, beside bf16 x bf16 there",
+    { "--device", 0, "NAME", "cpu, cuda or hip: the first GPU, beside bf16 x bf16 there",
       CLI_DEVICE(struct settings, device) },
     { "--compute", 0, "HOW", "on a GPU: exact, or fast, which may requantize MXFP8 and MXFP6 to FP8",
       CLI_COMPUTE(struct settings, compute) },

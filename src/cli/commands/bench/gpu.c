@@ -219,7 +219,7 @@ int bench_gpu_run(struct cli *cli, bsm_context *gpu, const struct bench_gpu *wha
     bsm_device_info info = { .struct_size = sizeof info };
     struct cli_json json = cli_json_to(stdout);
     int code = CLI_DONE;
-    (void)bsm_device_describe(BSM_BACKEND_CUDA, 0, &info);
+    (void)bsm_device_describe(bsm_context_backend(gpu), 0, &info);
     if (cli->json) {
         cli_json_object(&json, NULL);
         cli_json_text(&json, "device", info.name);

@@ -68,7 +68,9 @@ static void build_facts(struct facts *f)
     text_fact(f, "cuda",
               bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA)
                                                                : "kernels in this build");
-    if (f->all) text_fact(f, "hip", "no HIP backend in this build");
+    text_fact(f, "hip",
+              bsm_backend_missing(BSM_BACKEND_HIP)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_HIP)
+                                                              : "kernels in this build");
     text_fact(f, "allocation", "posix_memalign, through the context's allocator");
 }
 
@@ -84,7 +86,8 @@ static void context_facts(struct facts *f, const bsm_context *context)
     }
     text_fact(f, "cpu_features", text[0] != '\0' ? text : "none");
     number_fact(f, "threads", bsm_context_threads(context), "");
-    static const char *const variables[] = { "BLOCKSCALE_CPU", "OMP_NUM_THREADS", "BLOCKSCALE_LIBCUDA", NULL };
+    static const char *const variables[] = { "BLOCKSCALE_CPU", "OMP_NUM_THREADS", "BLOCKSCALE_LIBCUDA",
+                                             "BLOCKSCALE_LIBHIP", NULL };
     for (int i = 0; variables[i] != NULL; i++) {
         const char *value = getenv(variables[i]);
         if (f->all || value != NULL) text_fact(f, variables[i], value != NULL ? value : "not set");
@@ -94,22 +97,21 @@ static void context_facts(struct facts *f, const bsm_context *context)
 /* GPUs ------------------------------------------------------------------------------------------------------------- */
 
 /* A context of GPU number `device`; NULL, with the reason as bsm_last_error, if it cannot be used. */
-static bsm_context *open_gpu(int device)
+static bsm_context *open_gpu(bsm_backend backend, int device)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA,
-                                          .device = device };
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = backend, .device = device };
     bsm_context *context = NULL;
     (void)bsm_context_create(&options, &context);
     return context;
 }
 
-static void gpu_fact(struct facts *f, int device)
+static void gpu_fact(struct facts *f, bsm_backend backend, int device)
 {
     bsm_device_info about = { .struct_size = sizeof about };
     char text[900], state[560];
     snprintf(state, sizeof state, "%s", f->all ? "ready, its self-test passed" : "ready");
-    const bool known = bsm_device_describe(BSM_BACKEND_CUDA, device, &about) == BSM_OK;
-    bsm_context *context = known ? open_gpu(device) : NULL;
+    const bool known = bsm_device_describe(backend, device, &about) == BSM_OK;
+    bsm_context *context = known ? open_gpu(backend, device) : NULL;
     if (context == NULL) snprintf(state, sizeof state, "cannot be used: %s", bsm_last_error());
     bsm_context_destroy(context);
     if (f->as_json) {
@@ -119,25 +121,45 @@ static void gpu_fact(struct facts *f, int device)
         cli_json_integer(&f->json, "multiprocessors", about.multiprocessors);
         cli_json_integer(&f->json, "memory_mib", about.memory_bytes >> 20);
         cli_json_integer(&f->json, "driver_version", about.driver_version);
+        cli_json_text(&f->json, "backend", bsm_backend_name((int)backend));
         cli_json_text(&f->json, "state", state);
         cli_json_end(&f->json);
         return;
     }
-    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d SMs, %lld MiB, CUDA %d.%d: %s", device,
-             about.name, about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20),
-             about.driver_version / 1000, about.driver_version % 1000 / 10, state);
+    const bool hip = backend == BSM_BACKEND_HIP;
+    const int major = hip ? about.driver_version / 10000000 : about.driver_version / 1000,
+              minor = hip ? about.driver_version / 100000 % 100 : about.driver_version % 1000 / 10;
+    snprintf(text, sizeof text, "%d: %s, %s %d.%d, %d %s, %lld MiB, %s %d.%d: %s", device, about.name,
+             hip ? "version" : "compute capability", about.major, about.minor, about.multiprocessors,
+             hip ? "CUs" : "SMs", (long long)(about.memory_bytes >> 20), hip ? "HIP" : "CUDA", major, minor, state);
     text_fact(f, "gpu", text);
+}
+
+static void backend_facts(struct facts *f, bsm_backend backend)
+{
+    int count = 0;
+    const bool found = bsm_device_count(backend, &count) == BSM_OK;
+    const int shown = f->all || count <= MOST_GPUS ? count : MOST_GPUS - 1;
+    for (int i = 0; found && i < shown; i++) gpu_fact(f, backend, i);
+    if (found && shown < count) printf("%-*s%d more; --verbose shows them\n", NAME_WIDTH, "gpu", count - shown);
+}
+
+/* Why there is no GPU: of HIP alone where it was asked for, since most machines have no such library. */
+static void missing_fact(struct facts *f, bsm_backend backend, const char *key)
+{
+    int count = 0;
+    if (bsm_device_count(backend, &count) == BSM_OK) return;
+    if (backend == BSM_BACKEND_CUDA || f->all || getenv("BLOCKSCALE_LIBHIP") != NULL)
+        text_fact(f, f->as_json ? key : "gpu", bsm_last_error());
 }
 
 static void gpu_facts(struct facts *f)
 {
-    int count = 0;
-    const bool found = bsm_device_count(BSM_BACKEND_CUDA, &count) == BSM_OK;
-    if (!found) text_fact(f, f->as_json ? "no_gpu" : "gpu", bsm_last_error());
+    missing_fact(f, BSM_BACKEND_CUDA, "no_gpu");
+    missing_fact(f, BSM_BACKEND_HIP, "no_gpu_of_hip");
     if (f->as_json) cli_json_array(&f->json, "gpus");
-    const int shown = f->all || count <= MOST_GPUS ? count : MOST_GPUS - 1;
-    for (int i = 0; found && i < shown; i++) gpu_fact(f, i);
-    if (shown < count) printf("%-*s%d more; --verbose shows them\n", NAME_WIDTH, "gpu", count - shown);
+    backend_facts(f, BSM_BACKEND_CUDA);
+    backend_facts(f, BSM_BACKEND_HIP);
     if (f->as_json) cli_json_end(&f->json);
 }
 
@@ -153,7 +175,11 @@ static int pairs_served(const bsm_context *context, int kernel)
     return pairs;
 }
 
-static bool is_of_gpus(int kernel) { return strncmp(bsm_kernel_name(kernel), "cuda_", 5) == 0; }
+static bool is_of_hip(int kernel) { return strncmp(bsm_kernel_name(kernel), "hip_", 4) == 0; }
+static bool is_of_gpus(int kernel)
+{
+    return strncmp(bsm_kernel_name(kernel), "cuda_", 5) == 0 || is_of_hip(kernel);
+}
 
 static void kernel_fact(struct facts *f, int kernel, int pairs)
 {
@@ -175,12 +201,12 @@ static void kernel_fact(struct facts *f, int kernel, int pairs)
     text_fact(f, "kernel", text);
 }
 
-static void kernel_facts(struct facts *f, const bsm_context *cpu, const bsm_context *gpu)
+static void kernel_facts(struct facts *f, const bsm_context *cpu, const bsm_context *cuda, const bsm_context *hip)
 {
     int count[2] = { 0 }, run_here[2] = { 0 };
     if (f->as_json) cli_json_array(&f->json, "kernels");
     for (int i = 0; bsm_kernel_name(i) != NULL; i++) {
-        const int pairs = pairs_served(is_of_gpus(i) ? gpu : cpu, i);
+        const int pairs = pairs_served(is_of_hip(i) ? hip : is_of_gpus(i) ? cuda : cpu, i);
         count[is_of_gpus(i)]++;
         run_here[is_of_gpus(i)] += pairs > 0;
         if (f->all) kernel_fact(f, i, pairs);
@@ -200,9 +226,10 @@ static int run(struct cli *cli, const void *given)
     system_facts(&f);
     context_facts(&f, cli->context);
     gpu_facts(&f);
-    bsm_context *gpu = open_gpu(0);
-    kernel_facts(&f, cli->context, gpu);
-    bsm_context_destroy(gpu);
+    bsm_context *cuda = open_gpu(BSM_BACKEND_CUDA, 0), *hip = open_gpu(BSM_BACKEND_HIP, 0);
+    kernel_facts(&f, cli->context, cuda, hip);
+    bsm_context_destroy(cuda);
+    bsm_context_destroy(hip);
     if (cli->json) cli_json_end(&f.json);
     return CLI_DONE;
 }

@@ -52,7 +52,7 @@ static const struct cli_option options[] = {
     { "--d-tensor-scale", 0, "NUMBER", "D's codes hold the result divided by it",
       CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
     { "--device", 0, "NAME",
-      "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
+      "where the product is made: cpu, cuda or hip (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
     { "--compute", 0, "HOW",
       "exact, or fast: Hopper may requantize MXFP8 and MXFP6 to FP8 with one power of two a row; then the product is "

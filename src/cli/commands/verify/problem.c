@@ -371,7 +371,8 @@ static bool multiplies(int kernel, const char *kind)
  * numbers. */
 static int cuts_of(const struct verify_problem *problem, int kernel)
 {
-    return multiplies(kernel, "mxf4") || multiplies(kernel, "mxf8") ? 1 : problem->cuts;
+    const bool scaled = strncmp(bsm_kernel_name(kernel), "hip_mfma_scale", 14) == 0;
+    return scaled || multiplies(kernel, "mxf4") || multiplies(kernel, "mxf8") ? 1 : problem->cuts;
 }
 
 static struct compare_limit limit_of(const struct verify_problem *problem, int kernel)
@@ -385,7 +386,7 @@ static struct compare_limit limit_of(const struct verify_problem *problem, int k
 static bool is_portable(const struct cli *cli, const struct verify_problem *problem, int kernel)
 {
     bsm_matmul product = problem->product;
-    if (problem->device.gpu != NULL) return strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0;
+    if (problem->device.gpu != NULL) return strstr(bsm_kernel_name(kernel), "_simt") != NULL;
     product.order = BSM_ORDER_PORTABLE;
     return bsm_supported(cli->context, &product) == BSM_OK;
 }

@@ -64,8 +64,9 @@ bool verify_report_differs(const struct verify_report *report)
 static void repeat_command(const struct cli *cli, const struct verify_report *report, int kernel, int a, int b,
                            char *text, size_t bytes)
 {
-    snprintf(text, bytes, "blockscale verify --pair %s:%s --kernel '%s'%s --seed %llu --threads %d%s", format_name(a),
-             format_name(b), bsm_kernel_name(report->kernel[kernel]), report->gpu != NULL ? " --device cuda" : "",
+    snprintf(text, bytes, "blockscale verify --pair %s:%s --kernel '%s'%s%s --seed %llu --threads %d%s", format_name(a),
+             format_name(b), bsm_kernel_name(report->kernel[kernel]), report->gpu != NULL ? " --device " : "",
+             report->gpu != NULL ? bsm_backend_name((int)bsm_context_backend(report->gpu)) : "",
              (unsigned long long)cli->seed, bsm_context_threads(cli->context), report->quick ? " --quick" : "");
 }
 

@@ -122,7 +122,7 @@ static void *take_pairs(void *argument)
 static bool start_worker(struct worker *w, const struct worker *first)
 {
     const bsm_context_options cpu = { .struct_size = sizeof cpu, .threads = 1 };
-    const bsm_context_options gpu = { .struct_size = sizeof gpu, .backend = BSM_BACKEND_CUDA };
+    const bsm_context_options gpu = { .struct_size = sizeof gpu, .backend = bsm_context_backend(first->gpu) };
     *w = (struct worker){ .cli = first->cli, .pairs = first->pairs };
     w->cli.context = NULL;
     if (bsm_context_create(&cpu, &w->cli.context) == BSM_OK && bsm_context_create(&gpu, &w->gpu) == BSM_OK &&
@@ -194,7 +194,7 @@ static const struct cli_option options[] = {
       .offset = CLI_FIELD(struct settings, pair, struct pair) },
     { "--kernel", 0, "NAME", "this kernel alone, by its name", CLI_CHOICE(struct settings, kernel, &kernels),
       .listed_by = "blockscale info --verbose" },
-    { "--device", 0, "NAME", "whose kernels: cpu or cuda (the first GPU)", CLI_DEVICE(struct settings, device) },
+    { "--device", 0, "NAME", "whose kernels: cpu, cuda or hip (the first GPU)", CLI_DEVICE(struct settings, device) },
     { "--quick", 'q', NULL, "few and small cases: about a tenth of the time", CLI_FLAG(struct settings, quick) },
     { .name = NULL },
 };

@@ -13,9 +13,11 @@ enum { SLICE_BYTES = BSMI_AMX_SLICE_BYTES };
 /* What a register tile reads: slices of A's panel (rows: 16 or 32 of them) and of B's, term by term. */
 struct panels { const unsigned char *a, *b; };
 
-BSMI_AMX_INLINE void multiply_slices(int sixteens, int a_terms, int b_terms, int64_t slices, struct panels p)
+BSMI_AMX_INLINE void multiply_slices(int sixteens, int a_terms, int b_terms, const struct bsmi_amx_strip *strip)
 {
-    for (int64_t s = 0; s < slices; s++) {
+    struct panels p = { strip->a, strip->b };
+    for (int64_t s = 0; s < strip->slices; s++) {
+        bsmi_amx_ask_ahead(strip, s);
         for (int i = 0; i < a_terms; i++)
             for (int j = 0; j < b_terms; j++)
                 BSMI_AMX_MULTIPLY_SLICE(BSMI_TILE_DOT_BF16, sixteens, p.a + i * sixteens * BSMI_TILE_BYTES,
@@ -29,11 +31,10 @@ BSMI_AMX_INLINE void multiply_sixteens(int sixteens, const struct bsmi_amx_job *
                                        const struct bsmi_amx_strip *strip)
 {
     const ptrdiff_t bytes = (ptrdiff_t)(strip->pitch * (int64_t)sizeof(float));
-    const struct panels panels = { strip->a, strip->b };
     if (strip->first) bsmi_amx_clear_sums(sixteens);
     else bsmi_amx_load_sums(sixteens, strip->sums, bytes);
-    if (job->a_terms == 1 && job->b_terms == 1) multiply_slices(sixteens, 1, 1, strip->slices, panels);
-    else multiply_slices(sixteens, job->a_terms, job->b_terms, strip->slices, panels);
+    if (job->a_terms == 1 && job->b_terms == 1) multiply_slices(sixteens, 1, 1, strip);
+    else multiply_slices(sixteens, job->a_terms, job->b_terms, strip);
     bsmi_amx_store_sums(sixteens, strip->sums, bytes);
 }
 
@@ -45,12 +46,12 @@ BSMI_AMX static void multiply(const struct bsmi_amx_job *job, const struct bsmi_
 
 static void pack_a(const struct bsmi_part *part, int sixteens, int terms, void *panel)
 {
-    bsmi_bf16_row_tiles_avx512(part, sixteens, terms, panel);
+    bsmi_bf16_row_tiles_vbmi(part, sixteens, terms, panel);
 }
 
 static void pack_b(const struct bsmi_part *part, int sixteens, int terms, void *panel)
 {
-    bsmi_bf16_column_tiles_avx512(part, sixteens, terms, panel);
+    bsmi_bf16_column_tiles_vbmi(part, sixteens, terms, panel);
 }
 
 void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch)

@@ -271,29 +271,27 @@ void bsmi_bf16_mend(const struct bsmi_bf16_rows *rows, int64_t slice, bool colum
 
 /* Panels ------------------------------------------------------------------------------------------------------------*/
 
-/* Where tiles of a sixteen lie: of each slice, of fp16 the second term's. */
-struct places { int64_t to_next_slice, to_second; };
-
-static struct places places_of(int sixteens, int terms)
+static struct bsmi_bf16_places places_of(int sixteens, int terms)
 {
-    return (struct places){ (int64_t)terms * sixteens * BSMI_TILE_NUMBERS, (int64_t)sixteens * BSMI_TILE_NUMBERS };
+    const int64_t to_second = (int64_t)sixteens * BSMI_TILE_NUMBERS;
+    return (struct bsmi_bf16_places){ terms * to_second, to_second };
 }
 
-AVX512_INLINE void fill_row_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, struct places places,
-                                  uint16_t *tiles)
+AVX512_INLINE void fill_row_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows,
+                                  struct bsmi_bf16_places places, uint16_t *tiles)
 {
     const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
     for (int64_t s = 0; s < slices; s++, tiles += places.to_next_slice)
         bsmi_bf16_decode_slice(kind, rows, s, tiles, tiles + places.to_second);
 }
 
-AVX512 static void row_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)
+AVX512 static void row_tiles(const struct bsmi_bf16_rows *rows, struct bsmi_bf16_places places, uint16_t *tiles)
 {
     BSMI_BY_BF16_KIND(rows->kind, fill_row_tiles, rows, places, tiles)
 }
 
-AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows, struct places places,
-                                     uint16_t *tiles)
+AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows,
+                                     struct bsmi_bf16_places places, uint16_t *tiles)
 {
     const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
     const int at_once = bf16_slices_of_lines(kind);
@@ -308,42 +306,42 @@ AVX512_INLINE void fill_column_tiles(enum bsmi_bf16_kind kind, const struct bsmi
     }
 }
 
-AVX512 static void column_tiles(const struct bsmi_bf16_rows *rows, struct places places, uint16_t *tiles)
+AVX512 static void column_tiles(const struct bsmi_bf16_rows *rows, struct bsmi_bf16_places places, uint16_t *tiles)
 {
     BSMI_BY_BF16_KIND(rows->kind, fill_column_tiles, rows, places, tiles)
 }
 
 /* Sixteens of rows that are missing altogether. */
-static void clear_tiles(int64_t length, struct places places, int terms, uint16_t *tiles)
+static void clear_tiles(int64_t length, struct bsmi_bf16_places places, int terms, uint16_t *tiles)
 {
     for (int64_t s = 0; s * BSMI_SLICE < length; s++, tiles += places.to_next_slice)
         for (int t = 0; t < terms; t++)
             memset(tiles + t * places.to_second, 0, BSMI_TILE_NUMBERS * sizeof *tiles);
 }
 
-static void fill_panel(const struct bsmi_part *part, int sixteens, int terms, bool of_columns, uint16_t *tiles)
+void bsmi_bf16_fill_panel(const struct bsmi_part *part, int sixteens, int terms, bool of_columns,
+                          bsmi_bf16_fill *fill, uint16_t *tiles)
 {
     struct bsmi_bf16_rows rows;
-    const struct places places = places_of(sixteens, terms);
+    const struct bsmi_bf16_places places = places_of(sixteens, terms);
     for (int i = 0; i < sixteens; i++, tiles += BSMI_TILE_NUMBERS) {
         if ((int64_t)i * BSMI_TILE_ROWS >= part->count) {
             clear_tiles(part->length, places, terms, tiles);
             continue;
         }
         bsmi_bf16_rows_make(part, (int64_t)i * BSMI_TILE_ROWS, of_columns, &rows);
-        if (of_columns) column_tiles(&rows, places, tiles);
-        else row_tiles(&rows, places, tiles);
+        fill(&rows, places, tiles);
     }
 }
 
 void bsmi_bf16_row_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles)
 {
-    fill_panel(part, sixteens, terms, false, tiles);
+    bsmi_bf16_fill_panel(part, sixteens, terms, false, row_tiles, tiles);
 }
 
 void bsmi_bf16_column_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles)
 {
-    fill_panel(part, sixteens, terms, true, tiles);
+    bsmi_bf16_fill_panel(part, sixteens, terms, true, column_tiles, tiles);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

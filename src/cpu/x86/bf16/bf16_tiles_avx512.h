@@ -23,4 +23,15 @@ static inline size_t bsmi_bf16_panel_bytes(int sixteens, int terms, int64_t leng
 void bsmi_bf16_row_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles);
 void bsmi_bf16_column_tiles_avx512(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles);
 
+/* The same, faster, with AVX512_VBMI (bf16_tiles_vbmi.c). */
+void bsmi_bf16_row_tiles_vbmi(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles);
+void bsmi_bf16_column_tiles_vbmi(const struct bsmi_part *part, int sixteens, int terms, uint16_t *tiles);
+
+/* How either is made: a sixteen of rows after the other by `fill`.  Where its tiles lie: of each slice, of fp16 the
+ * second term's. */
+struct bsmi_bf16_places { int64_t to_next_slice, to_second; };
+typedef void bsmi_bf16_fill(const struct bsmi_bf16_rows *rows, struct bsmi_bf16_places places, uint16_t *tiles);
+void bsmi_bf16_fill_panel(const struct bsmi_part *part, int sixteens, int terms, bool of_columns,
+                          bsmi_bf16_fill *fill, uint16_t *tiles);
+
 #endif

@@ -23,6 +23,7 @@ BSMI_AMX_INLINE void multiply_sixteens(int sixteens, const struct bsmi_amx_strip
     if (strip->first) bsmi_amx_clear_sums(sixteens);
     else bsmi_amx_load_sums(sixteens, strip->sums, bytes);
     for (int64_t s = 0; s < strip->slices; s++) {
+        bsmi_amx_ask_ahead(strip, s);
         BSMI_AMX_MULTIPLY_SLICE(BSMI_TILE_DOT_INT8, sixteens, a, b);
         a += sixteens * BSMI_TILE_BYTES, b += BSMI_AMX_SLICE_BYTES;
     }

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""blockscale verify and bench --device hip on gfxsim: pairs of every kind on every kernel, whatever rounding inside the
+matrix instructions may be; on a GPU all pairs."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import script
+
+command = sys.argv[1]
+simulated = "BLOCKSCALE_LIBHIP" in os.environ
+# Of codes: kernels hip_mfma_scale_*; the others decode. A model of rounding each.
+PAIRS = (("mxfp8_e4m3:mxfp8_e5m2", "fma"), ("mxfp4:mxfp4", "groups"), ("mxfp6_e2m3:mxfp4", "exact"),
+         ("e5m2:mxfp6_e3m2", "groups"), ("nvfp4:bf16", "fma"), ("mxint8:fp16", "groups"),
+         ("mxfp4_block16:mxfp8_e4m3", "exact"))
+
+
+def needs_a_gpu():
+    info = script.run([command, "info"])
+    if re.search(r"^hip .*not built", info, re.M):
+        raise script.Skip("no kernels in this build: no clang for gfx950 was found")
+    if not re.search(r"^gpu +0: .*HIP", info, re.M):
+        raise script.Skip("no GPU of AMD, and BLOCKSCALE_LIBHIP names none")
+
+
+def pairs_agree():
+    needs_a_gpu()
+    if not simulated:
+        out = script.run([command, "verify", "--device", "hip"])
+        numbers = re.search(r"^(\d+) of (\d+) pairs agree on (\d+) kernels", out, re.M)
+        script.check(numbers and numbers.group(1) == numbers.group(2) and int(numbers.group(3)) == 8, out[-500:])
+        return
+    for pair, rounding in PAIRS:
+        out = script.run([command, "verify", "--device", "hip", "--quick", "--pair", pair],
+                         env=dict(os.environ, GFXSIM_ROUNDING=rounding))
+        numbers = re.search(r"^(\d+) of (\d+) pairs agree on (\d+) kernels", out, re.M)
+        script.check(numbers and numbers.group(1) == numbers.group(2) and int(numbers.group(3)) >= 4, pair + out[-500:])
+
+
+def a_plan_is_explained():
+    needs_a_gpu()
+    out = script.run([command, "bench", "--device", "hip", "--explain", "--format", "mxfp4", "-m", "64", "-n", "64",
+                      "-k", "256"])
+    script.check("hip_mfma_scale_" in out and "lane order" in out, out)
+
+
+script.cases("test_verify_hip", [pairs_agree, a_plan_is_explained])
