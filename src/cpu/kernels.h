@@ -32,8 +32,8 @@ size_t bsmi_int8_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_int8_tiles_amx(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_bf16_few_rows_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch);
-size_t bsmi_fp4_one_row_amx_scratch_bytes(int64_t rows, int64_t columns);
-void bsmi_fp4_one_row_amx(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_fp4_one_row_vnni_scratch_bytes(int64_t rows, int64_t columns);
+void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch);
 #elif defined(__aarch64__)
 extern const struct bsmi_microkernel bsmi_int8_dot_i8mm, bsmi_int8_dot_dotprod, bsmi_bf16_mmla;
 #endif

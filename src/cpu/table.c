@@ -107,7 +107,7 @@ const char *bsmi_family_order(enum bsmi_family family)
  *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
-    { "fp4_one_row_amx",             AMX,    AMX_FP4_PAIR, 1, 32,   1, 2048,  1, UNIT(fp4_one_row_amx, 0) },
+    { "fp4_one_row_vnni",            AMX,    AMX_FP4_PAIR, 1, 32,   1, 2048,  1, UNIT(fp4_one_row_vnni, 0) },
     { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx, 0) },
     { "int8_tiles_amx",              AMX,    AMX_INT8_PAIR, 16, 32, 1024, 512, 0, UNIT(int8_tiles_amx, 256) },
     { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024,  512,  0, UNIT(bf16_tiles_amx, 256) },

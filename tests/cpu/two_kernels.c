@@ -9,6 +9,7 @@ enum { SUMS_COLUMNS = 256 };
 
 /* Of the emulation (units/emulated_tiles.h); elsewhere nothing tells. */
 __attribute__((weak)) long emulated_int8_products(void);
+__attribute__((weak)) long emulated_bf16_products(void);
 
 const struct bsmi_kernel *kernel_named(const char *name)
 {
@@ -90,11 +91,13 @@ enum way compare_kernels(struct test *t, const char *first, const char *second, 
     const size_t bytes = (size_t)(tile.rows * columns) * sizeof(float);
     float *want = malloc(bytes), *got = malloc(bytes);
     run_kernel(kernel_named(first), tile, at.in_parts, want);
-    const long before = emulated_int8_products != NULL ? emulated_int8_products() : 0;
+    const bool tells = emulated_int8_products != NULL;
+    const long int8_before = tells ? emulated_int8_products() : 0, bf16_before = tells ? emulated_bf16_products() : 0;
     run_kernel(kernel_named(second), tile, at.in_parts, got);
-    const enum way way = emulated_int8_products == NULL            ? UNKNOWN
-                         : emulated_int8_products() > before ? AS_INT8
-                                                                   : AS_BF16;
+    const enum way way = !tells                                   ? UNKNOWN
+                         : emulated_int8_products() > int8_before ? AS_INT8
+                         : emulated_bf16_products() > bf16_before ? AS_BF16
+                                                                  : WITHOUT_TILES;
     compare_sums(t, a, b, columns, tile.rows * columns, want, got);
     free(want), free(got);
     return way;

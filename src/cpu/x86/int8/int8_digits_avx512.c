@@ -47,28 +47,22 @@ static inline int unit_field(float sum)
 
 static inline float of_field(int field) { return bsmi_float_from_bits((uint32_t)field << MANTISSA_BITS); }
 
-/* Digits of 16 integers, four by four in the order of K: of each digit a quarter. */
-AVX512_INLINE __m512i digits_of(__m512i integers)
+/* The powers of two that all of the integers are multiples of are put into the unit: the fewer digits there are. */
+AVX512_INLINE int common_twos(__m512i even, __m512i odd)
+{
+    const uint32_t bits = (uint32_t)_mm512_reduce_or_epi32(_mm512_or_si512(even, odd));
+    return bits == 0 ? 0 : __builtin_ctz(bits);
+}
+
+/* Digits of 16 integers of slice s, to[digit]; returns how many. */
+AVX512_INLINE int store_digits(__m512i integers, int s, int8_t (*to)[BSMI_GROUP / 2])
 {
     const __m512i half = _mm512_set1_epi32(128), next = _mm512_srai_epi32(_mm512_add_epi32(integers, half), 8),
                   last = _mm512_srai_epi32(_mm512_add_epi32(next, half), 8);
-    const __m512i least = _mm512_zextsi128_si512(_mm512_cvtepi32_epi8(integers)),
-                  two = _mm512_inserti32x4(least, _mm512_cvtepi32_epi8(next), 1);
-    return _mm512_inserti32x4(two, _mm512_cvtepi32_epi8(last), 2);
-}
-
-/* Four rows of a tile, of slice s. */
-AVX512_INLINE void store_digits(__m512i digits, int s, int8_t *tile)
-{
-    const __mmask16 columns = (__mmask16)(0x0111 << s), all = (1 << BSMI_DIGITS * BSMI_GROUP_SLICES) - 1;
-    int8_t *const rows = tile + 4 * s * BSMI_DIGITS_ROW_BYTES;
-    _mm512_mask_storeu_epi32(rows, all, _mm512_maskz_shuffle_epi32(columns, digits, _MM_PERM_AAAA));
-    _mm512_mask_storeu_epi32(rows + BSMI_DIGITS_ROW_BYTES, all,
-                             _mm512_maskz_shuffle_epi32(columns, digits, _MM_PERM_BBBB));
-    _mm512_mask_storeu_epi32(rows + 2 * BSMI_DIGITS_ROW_BYTES, all,
-                             _mm512_maskz_shuffle_epi32(columns, digits, _MM_PERM_CCCC));
-    _mm512_mask_storeu_epi32(rows + 3 * BSMI_DIGITS_ROW_BYTES, all,
-                             _mm512_maskz_shuffle_epi32(columns, digits, _MM_PERM_DDDD));
+    _mm_store_si128((__m128i *)(void *)(to[0] + 16 * s), _mm512_cvtepi32_epi8(integers));
+    _mm_store_si128((__m128i *)(void *)(to[1] + 16 * s), _mm512_cvtepi32_epi8(next));
+    _mm_store_si128((__m128i *)(void *)(to[2] + 16 * s), _mm512_cvtepi32_epi8(last));
+    return _mm512_test_epi32_mask(last, last) != 0 ? 3 : _mm512_test_epi32_mask(next, next) != 0 ? 2 : 1;
 }
 
 /* Slice `slice`; returns those of its numbers that leave the range. */
@@ -83,11 +77,16 @@ AVX512_INLINE __mmask16 make_slice(__m512i numbers, int64_t slice, struct bsmi_d
     const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
     const bool exact = (_mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[0]), e, _CMP_EQ_OQ)
                         & _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[1]), o, _CMP_EQ_OQ)) == 0xffff;
-    store_digits(digits_of(integers[0]), s, d->tiles[g][0]);
-    store_digits(digits_of(integers[1]), s, d->tiles[g][1]);
-    _mm512_store_si512(d->numbers[slice], numbers);
-    d->half_units[slice] = of_field(field - 1);
+    const int twos = exact ? common_twos(integers[0], integers[1]) : 0;
+    const __m512i small[2] = { _mm512_srai_epi32(integers[0], (unsigned)twos),
+                               _mm512_srai_epi32(integers[1], (unsigned)twos) };
+    const int counts[2] = { store_digits(small[0], s, d->digits[g][0]), store_digits(small[1], s, d->digits[g][1]) };
+    _mm512_store_ps(d->numbers[slice][0], even.numbers);
+    _mm512_store_ps(d->numbers[slice][1], odd.numbers);
+    d->offsets[slice] = -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(_mm512_add_epi32(small[0], small[1]));
+    d->half_units[slice] = of_field(field + twos - 1);
     d->hard[g] = (uint8_t)((s == 0 ? 0 : d->hard[g]) | (exact ? 0 : 1) << s);
+    d->counts[g] = (uint8_t)BSMI_MAX(s == 0 ? 1 : d->counts[g], exact ? BSMI_MAX(counts[0], counts[1]) : 1);
     return (__mmask16)(out_of_range(even.magnitudes) | out_of_range(odd.magnitudes));
 }
 

@@ -1,13 +1,12 @@
-/* A row of A as integers of three digits, for products with rows of e2m1 by tiles of int8.
+/* A row of A as integers of three digits, for products with rows of e2m1 by dot products of int8.
  *
  * A slice is 32 columns of K, the block of the other operand.  Its numbers are integers, of up to 22 bits, times the
  * slice's unit, wherever that is exact while 12 times the sum of the magnitudes of its even columns is at most 2^24,
  * and that of its odd ones: 12 is the largest e2m1 number, in halves.  Then no sum of some of those products has more
  * than 24 bits, and sums by tdpbf16ps are exact.  Other slices are `hard`: their digits are anything.
  *
- * A group is four slices, two tiles of 48 bytes by 16 rows, the form of the second operand of tdpbssd: one multiplies
- * the even columns of K of all four slices, the next one the odd ones.  Column 4 d + s of them has digit d of slice s,
- * the least one first, in rows [4 s, 4 s + 4), and zeros elsewhere. */
+ * A group is four slices, a cache line of e2m1 codes: 64 even columns of K in low nibbles, 64 odd ones in high nibbles.
+ * A group's digits lie in that order, the least one first. */
 #ifndef BSMI_INT8_DIGITS_AVX512_H
 #define BSMI_INT8_DIGITS_AVX512_H
 
@@ -16,15 +15,17 @@
 
 enum {
     BSMI_DIGITS = 3, BSMI_GROUP_SLICES = 4, BSMI_GROUP = BSMI_GROUP_SLICES * BSMI_SLICE,
-    BSMI_DIGITS_ROW_BYTES = BSMI_DIGITS * BSMI_GROUP_SLICES * 4, BSMI_DIGITS_TILE_BYTES = 16 * BSMI_DIGITS_ROW_BYTES,
     BSMI_DIGITS_LENGTH = 16384, BSMI_DIGITS_GROUPS = BSMI_DIGITS_LENGTH / BSMI_GROUP,
+    BSMI_OFFSET_OF_FP4 = 12,              /* added to twice a number of e2m1, so that it is none below 0 */
 };
 
 struct bsmi_digits {
-    _Alignas(64) int8_t tiles[BSMI_DIGITS_GROUPS][2][BSMI_DIGITS_TILE_BYTES];
-    _Alignas(64) uint16_t numbers[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES][BSMI_SLICE];     /* as bf16 */
+    _Alignas(64) int8_t digits[BSMI_DIGITS_GROUPS][2][BSMI_DIGITS][BSMI_GROUP / 2];     /* of even and odd columns */
+    _Alignas(64) float numbers[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES][2][BSMI_SLICE / 2];   /* of hard slices */
+    int32_t offsets[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES];  /* what the offset of e2m1 makes of a slice, negated */
     float half_units[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES];
     uint8_t hard[BSMI_DIGITS_GROUPS];     /* a bit a slice */
+    uint8_t counts[BSMI_DIGITS_GROUPS];   /* digits of which not all are 0: up to the last one, at least one */
     struct bsmi_bf16_rows rows;           /* while they are made */
 };
 
