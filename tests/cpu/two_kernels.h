@@ -2,6 +2,7 @@
 #ifndef TWO_KERNELS_H
 #define TWO_KERNELS_H
 
+#include "cpu/pack.h"
 #include "cpu/table.h"
 #include "naive.h"
 
@@ -22,6 +23,10 @@ enum way { UNKNOWN, AS_BF16, AS_INT8, WITHOUT_TILES };
 /* Sums and scratch are as large as they must be, and guarded.  Fails where a bit differs. */
 enum way compare_kernels(struct test *t, const char *first, const char *second, const struct operand *a,
                          const struct operand *b, struct where at);
+
+/* The same, the second one's B prepacked; first_column is a multiple of 16. */
+enum way compare_prepacked(struct test *t, const char *first, const char *second, const struct operand *a,
+                           const struct operand *b, struct where at);
 
 /* The same of sums that are there: any NaN is like any other. */
 void compare_sums(struct test *t, const struct operand *a, const struct operand *b, int64_t columns, int64_t count,

@@ -3,9 +3,8 @@
 #include "int8_digits_avx512.h"
 
 #include "core/core.h"
-#include "cpu/code_rows.h"
 
-enum { LEAST_FIELD = 127 - 60, MOST_FIELD = 127 + 60, MANTISSA_BITS = 23, SUM_BITS = 24 };
+enum { MANTISSA_BITS = 23, SUM_BITS = 24 };
 
 /* Even (or odd) columns of a slice. */
 struct half { __m512 numbers, magnitudes; };
@@ -13,15 +12,6 @@ struct half { __m512 numbers, magnitudes; };
 AVX512_INLINE struct half make_half(__m512i bits)
 {
     return (struct half){ _mm512_castsi512_ps(bits), _mm512_abs_ps(_mm512_castsi512_ps(bits)) };
-}
-
-/* Nonzero magnitudes that leave the range; NaN does. */
-AVX512_INLINE __mmask16 out_of_range(__m512 magnitudes)
-{
-    const __m512i bits = _mm512_castps_si512(magnitudes),
-                  above = _mm512_sub_epi32(bits, _mm512_set1_epi32(LEAST_FIELD << MANTISSA_BITS));
-    return _mm512_mask_cmpgt_epu32_mask(_mm512_test_epi32_mask(bits, bits), above,
-                                        _mm512_set1_epi32((MOST_FIELD - LEAST_FIELD) << MANTISSA_BITS));
 }
 
 /* The larger one of two sums of 16. */
@@ -65,8 +55,8 @@ AVX512_INLINE int store_digits(__m512i integers, int s, int8_t (*to)[BSMI_GROUP 
     return _mm512_test_epi32_mask(last, last) != 0 ? 3 : _mm512_test_epi32_mask(next, next) != 0 ? 2 : 1;
 }
 
-/* Slice `slice`; returns those of its numbers that leave the range. */
-AVX512_INLINE __mmask16 make_slice(__m512i numbers, int64_t slice, struct bsmi_digits *d)
+/* Slice `slice`. */
+AVX512_INLINE void make_slice(__m512i numbers, int64_t slice, struct bsmi_digits *d)
 {
     const struct half even = make_half(_mm512_slli_epi32(numbers, 16)),
                       odd = make_half(_mm512_and_si512(numbers, _mm512_set1_epi32((int)0xffff0000)));
@@ -87,47 +77,14 @@ AVX512_INLINE __mmask16 make_slice(__m512i numbers, int64_t slice, struct bsmi_d
     d->half_units[slice] = of_field(field + twos - 1);
     d->hard[g] = (uint8_t)((s == 0 ? 0 : d->hard[g]) | (exact ? 0 : 1) << s);
     d->counts[g] = (uint8_t)BSMI_MAX(s == 0 ? 1 : d->counts[g], exact ? BSMI_MAX(counts[0], counts[1]) : 1);
-    return (__mmask16)(out_of_range(even.magnitudes) | out_of_range(odd.magnitudes));
-}
-
-/* Slices that the rows were made ready for, from `first` on. */
-AVX512_INLINE void make_slices(enum bsmi_bf16_kind kind, int64_t first, struct bsmi_digits *d, bool *good)
-{
-    const struct bsmi_bf16_rows *const rows = &d->rows;
-    const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
-    const __m512i table = _mm512_load_si512(rows->table);
-    __m512i largest = _mm512_setzero_si512();
-    unsigned bad = rows->nan_scales;
-    for (int64_t s = 0; s < slices; s++)
-        bad |= make_slice(kind == BSMI_BF16_OF_BF16
-                              ? bf16_load_wide(rows, false, 0, s)
-                              : bf16_decode_row(kind, rows, 0, s, rows->codes[0] + s * bf16_slice_bytes(kind), table,
-                                                &largest),
-                          first + s, d);
-    if (bf16_kind_has_specials(kind)) bad |= fp8_has_specials(kind, largest);
-    *good &= bad == 0;
-}
-
-AVX512 static bool make_chunk(int64_t first, struct bsmi_digits *d)
-{
-    bool good = true;
-    BSMI_BY_BF16_KIND(d->rows.kind, make_slices, first, d, &good)
-    return good;
 }
 
 AVX512 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *d)
 {
-    bool good = true;
-    int64_t slices = 0;
-    for (int64_t c = 0; c < length; c += BSMI_ROW_CHUNK) {
-        const struct bsmi_part part = { tile->a, tile->a_batch, tile->row, 1, 0, k + c,
-                                        BSMI_MIN(BSMI_ROW_CHUNK, length - c), NULL };
-        bsmi_bf16_rows_make(&part, 0, false, &d->rows);
-        good &= make_chunk(c / BSMI_SLICE, d);
-        slices = c / BSMI_SLICE + bsmi_ceil_div(part.length, BSMI_SLICE);
-    }
-    for (; slices % BSMI_GROUP_SLICES != 0; slices++) make_slice(_mm512_setzero_si512(), slices, d);
-    return good;
+    if (!bsmi_row_numbers_make(tile, k, length, &d->row)) return false;
+    for (int64_t s = 0; s < bsmi_ceil_div(length, BSMI_GROUP) * BSMI_GROUP_SLICES; s++)
+        make_slice(_mm512_load_si512(d->row.numbers[s]), s, d);
+    return true;
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

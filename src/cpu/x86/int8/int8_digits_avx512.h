@@ -10,12 +10,11 @@
 #ifndef BSMI_INT8_DIGITS_AVX512_H
 #define BSMI_INT8_DIGITS_AVX512_H
 
-#include "cpu/tile.h"
-#include "cpu/x86/bf16/bf16_rows_avx512.h"
+#include "cpu/x86/one_row/row_numbers.h"
 
 enum {
-    BSMI_DIGITS = 3, BSMI_GROUP_SLICES = 4, BSMI_GROUP = BSMI_GROUP_SLICES * BSMI_SLICE,
-    BSMI_DIGITS_LENGTH = 16384, BSMI_DIGITS_GROUPS = BSMI_DIGITS_LENGTH / BSMI_GROUP,
+    BSMI_DIGITS = 3, BSMI_GROUP_SLICES = 4, BSMI_GROUP = BSMI_ROW_GROUP,
+    BSMI_DIGITS_LENGTH = BSMI_ROW_LENGTH, BSMI_DIGITS_GROUPS = BSMI_DIGITS_LENGTH / BSMI_GROUP,
     BSMI_OFFSET_OF_FP4 = 12,              /* added to twice a number of e2m1, so that it is none below 0 */
 };
 
@@ -26,7 +25,7 @@ struct bsmi_digits {
     float half_units[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES];
     uint8_t hard[BSMI_DIGITS_GROUPS];     /* a bit a slice */
     uint8_t counts[BSMI_DIGITS_GROUPS];   /* digits of which not all are 0: up to the last one, at least one */
-    struct bsmi_bf16_rows rows;           /* while they are made */
+    struct bsmi_row_numbers row;
 };
 
 /* Columns [k, k + length) of the tile's only row, at most BSMI_DIGITS_LENGTH, from a multiple of BSMI_GROUP on; the

@@ -12,12 +12,13 @@
  * in a quarter, are added up across while they are transposed.  No tile is used: a vector register is all that lies
  * between memory and a sum, so that a CPU looks far ahead. */
 #if defined(__x86_64__)
-#include "int8_digits_avx512.h"
+#include "panels.h"
 
 #include "cpu/bf16_sums.h"
 #include "cpu/code_rows.h"
 #include "cpu/kernels.h"
 #include "cpu/x86/bf16/bf16_columns_avx512.h"
+#include "cpu/x86/int8/int8_digits_avx512.h"
 #include "cpu/x86/upcoming.h"
 
 #define DOT __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni")))
@@ -25,7 +26,7 @@
 
 enum {
     SIXTEEN = BSMI_TILE_ROWS, STRIP = 32, SIXTEENS = STRIP / SIXTEEN, SLICES = BSMI_GROUP_SLICES,
-    CHUNK = BSMI_ROW_CHUNK, LINE = BSMI_GROUP / 2, NAN_SCALE = 255, FIELD_BITS = 23,
+    CHUNK = BSMI_ROW_CHUNK, LINE = BSMI_GROUP / 2, NAN_SCALE = 255,
 };
 
 /* Scratch of a tile. */
@@ -113,29 +114,30 @@ DOT_INLINE void multiply_group(const uint8_t *const *rows, int64_t byte, int cou
     transpose_quarters(sums);
 }
 
-/* The sum of a slice without integers, by its two chains. */
-DOT_INLINE __m512 sum_hard(const uint8_t *const *rows, int64_t byte, float (*numbers)[BSMI_SLICE / 2])
+/* The sum of a slice without integers, by its two chains: [column of K / 8][row] words of codes. */
+DOT_INLINE __m512 sum_hard(const uint8_t *codes, float (*numbers)[BSMI_SLICE / 2])
 {
     const __m512 values = _mm512_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6);
     __m512 chains[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
-    __m512i fours[4];
-    load_fours(rows, byte, fours);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < BSMI_SLICE / 8; i++) {
+        const __m512i words = _mm512_loadu_si512(codes + i * LINE);
 #pragma GCC unroll 8
         for (int j = 0; j < 8; j++) {                 /* looks at four bits of each code */
-            const __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(fours[i], (unsigned)(4 * j)), values);
+            const __m512 b = _mm512_permutexvar_ps(_mm512_srli_epi32(words, (unsigned)(4 * j)), values);
             chains[j % 2] = _mm512_fmadd_ps(b, _mm512_set1_ps(numbers[j % 2][4 * i + j / 2]), chains[j % 2]);
         }
+    }
     return _mm512_add_ps(chains[0], chains[1]);
 }
 
-/* 2^(code - 127) of byte s of each word; 0 for 2^-127, which blocks of zeros have. */
-DOT_INLINE __m512 scales_of(__m512i fours, int s)
+/* A slice's sum, as an integer or of the codes of a hard one, times its scale. */
+DOT_INLINE __m512 add_slice(struct bsmi_digits *d, int64_t slice, __m512i integers, __m512 scale, const uint8_t *hard,
+                            __m512 total)
 {
-    const __m512i moved =
-        s == 3 ? _mm512_srli_epi32(fours, 1) : _mm512_slli_epi32(fours, (unsigned)(FIELD_BITS - 8 * s));
-    return _mm512_castsi512_ps(_mm512_and_si512(moved, _mm512_set1_epi32(0x7f800000)));
+    const __m512i whole = _mm512_add_epi32(integers, _mm512_set1_epi32(d->offsets[slice]));
+    __m512 sum = _mm512_mul_ps(_mm512_cvtepi32_ps(whole), _mm512_set1_ps(d->half_units[slice]));
+    if (hard != NULL) sum = sum_hard(hard, d->numbers[slice]);
+    return _mm512_fmadd_ps(sum, scale, total);
 }
 
 /* Chunks ----------------------------------------------------------------------------------------------------------- */
@@ -181,11 +183,10 @@ DOT_INLINE __m512 add_group(const struct chunk *c, int64_t group, int which, __m
     }
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
-        const __m512i whole = _mm512_add_epi32(sums[s], _mm512_set1_epi32(d->offsets[slice + s]));
-        __m512 sum = _mm512_mul_ps(_mm512_cvtepi32_ps(whole), _mm512_set1_ps(d->half_units[slice + s]));
-        if (d->hard[of_a] >> s & 1)
-            sum = sum_hard(lines.rows, lines.byte + s * (LINE / SLICES), d->numbers[slice + s]);
-        total = _mm512_fmadd_ps(sum, scales_of(scales, s), total);
+        __m512i words[BSMI_SLICE / 8];
+        const bool hard = d->hard[of_a] >> s & 1;
+        if (hard) load_fours(lines.rows, lines.byte + s * (LINE / SLICES), words);
+        total = add_slice(d, slice + s, sums[s], scales_of_byte(scales, s), hard ? (const uint8_t *)words : NULL, total);
     }
     return total;
 }
@@ -201,6 +202,69 @@ DOT static __m512 add_chunk(const struct chunk *chunk, int which, __m512 total, 
     }
     *seen_before = seen;
     return total;
+}
+
+/* Prepacked rows: a vector has one column of K of each four of 16 rows, so that nothing is added up across. ---------- */
+
+/* A slice as integers, [column of K / 8][row] words of codes. */
+DOT_INLINE __m512i multiply_words(const uint8_t *codes, int count, int8_t (*digits)[BSMI_DIGITS][LINE], int s)
+{
+    const __m512i table = numbers_of_nibbles();
+    __m512i sums[BSMI_DIGITS] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512() };
+#pragma GCC unroll 4
+    for (int w = 0; w < BSMI_SLICE / 8; w++) {
+        const __m512i words = _mm512_load_si512(codes + w * LINE), even = _mm512_permutexvar_epi8(words, table),
+                      odd = _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 4), table);
+#pragma GCC unroll 3
+        for (int digit = 0; digit < count; digit++) {
+            int32_t a[2];
+            memcpy(&a[0], digits[0][digit] + 16 * s + 4 * w, sizeof a[0]);
+            memcpy(&a[1], digits[1][digit] + 16 * s + 4 * w, sizeof a[1]);
+            sums[digit] = _mm512_dpbusd_epi32(sums[digit], even, _mm512_set1_epi32(a[0]));
+            sums[digit] = _mm512_dpbusd_epi32(sums[digit], odd, _mm512_set1_epi32(a[1]));
+        }
+    }
+    if (count > 2) sums[1] = _mm512_add_epi32(sums[1], _mm512_slli_epi32(sums[2], 8));
+    return count > 1 ? _mm512_add_epi32(sums[0], _mm512_slli_epi32(sums[1], 8)) : sums[0];
+}
+
+DOT_INLINE void multiply_panel(const struct bsmi_fp4_panel *panel, int count, int8_t (*digits)[BSMI_DIGITS][LINE],
+                               __m512i sums[SLICES])
+{
+#pragma GCC unroll 4
+    for (int s = 0; s < SLICES; s++) sums[s] = multiply_words(panel->codes + s * 4 * LINE, count, digits, s);
+}
+
+DOT_INLINE __m512 add_panel(const struct bsmi_fp4_panel *panel, struct bsmi_digits *d, int64_t group, __m512 total)
+{
+    const __m512i scales = _mm512_load_si512(panel->scales);
+    __m512i sums[SLICES];
+    bsmi_ask_ahead(panel, sizeof *panel);
+    switch (d->counts[group]) {
+    case 1: multiply_panel(panel, 1, d->digits[group], sums); break;
+    case 2: multiply_panel(panel, 2, d->digits[group], sums); break;
+    default: multiply_panel(panel, 3, d->digits[group], sums); break;
+    }
+#pragma GCC unroll 4
+    for (int s = 0; s < SLICES; s++)
+        total = add_slice(d, group * SLICES + s, sums[s], scales_of_byte(scales, s),
+                          d->hard[group] >> s & 1 ? panel->codes + s * 4 * LINE : NULL, total);
+    return total;
+}
+
+/* One strip of columns, all of the stretch; false: there are rows of B that this is not for. */
+DOT static bool add_panels(const struct bsmi_tile *t, struct bsmi_digits *d, int64_t column, int64_t k, int64_t length)
+{
+    const struct bsmi_fp4_panel *panel = bsmi_panel_of(t, sizeof *panel, column, k);
+    float *const sums = t->sums + column;             /* whole strips */
+    __m512 total = k > 0 ? _mm512_loadu_ps(sums) : _mm512_setzero_ps();
+    __m512i least = _mm512_set1_epi8(-1);
+    for (int64_t g = 0; g * BSMI_GROUP < length; g++, panel++) {
+        total = add_panel(panel, d, g, total);
+        least = _mm512_min_epu8(least, _mm512_load_si512(panel->scales));
+    }
+    _mm512_storeu_ps(sums, total);
+    return _mm512_cmpeq_epi8_mask(least, _mm512_set1_epi8(BSMI_PANEL_SCALE_OUTSIDE)) == 0;
 }
 
 /* The job ---------------------------------------------------------------------------------------------------------- */
@@ -267,17 +331,12 @@ DOT static bool add_stretches(struct job *job)
     for (int64_t k = 0; k < t->k; k += BSMI_DIGITS_LENGTH) {
         const int64_t length = BSMI_MIN(BSMI_DIGITS_LENGTH, t->k - k);
         if (!bsmi_digits_make(t, k, length, &job->memory->digits)) return false;
-        for (int64_t j = 0; j < t->columns; j += STRIP)
+        for (int64_t j = 0; t->prepacked_b == NULL && j < t->columns; j += STRIP)
             if (!add_strip(job, j, k, length)) return false;
+        for (int64_t j = 0; t->prepacked_b != NULL && j < t->columns; j += SIXTEEN)
+            if (!add_panels(t, &job->memory->digits, j, k, length)) return false;
     }
     return true;
-}
-
-static bool row_has_exponent(const struct bsmi_tile *t)
-{
-    int16_t exponent;
-    bsmi_row_exponents(&t->a, t->b.matrix->element == BSM_BF16, t->a_batch, t->row, 1, 0, t->k, &exponent);
-    return exponent != 0;
 }
 
 DOT void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch)
@@ -286,7 +345,7 @@ DOT void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch)
     struct job job = { .tile = tile, .memory = (struct one_row *)(void *)memory, .exponents = scratch,
                        .bounds = bsmi_scale_bounds(tile->b.matrix->element) };
     for (int r = 0; r < STRIP; r++) job.memory->last_rows[r] = job.memory->last_lines[r];
-    const bool done = tile->rows == 1 && tile->k > 0 && !row_has_exponent(tile) && add_stretches(&job);
+    const bool done = tile->rows == 1 && tile->k > 0 && !bsmi_row_has_exponent(tile) && add_stretches(&job);
     if (!done) bsmi_bf16_few_rows_amx(tile, scratch);
 }
 
