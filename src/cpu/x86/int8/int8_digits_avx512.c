@@ -27,10 +27,11 @@ AVX512_INLINE float larger_sum(__m512 a, __m512 b)
     return _mm_cvtss_f32(_mm_max_ss(sums, _mm_movehdup_ps(sums)));
 }
 
-/* The exponent field of the least power of two that will do as unit.  The sum is rounded: by less than 2^-10 of it. */
-static inline int unit_field(float sum)
+/* The exponent field of the least power of two that will do as unit, for numbers of the other operand of at most
+ * `largest`.  The sum is rounded: by less than 2^-10 of it. */
+static inline int unit_field(float sum, float largest)
 {
-    const float most = BSMI_MAX(sum * (12 * (1 + 0x1p-10F)), 0x1p-60F);
+    const float most = BSMI_MAX(sum * (largest * (1 + 0x1p-10F)), 0x1p-60F);
     const int up = (int)((bsmi_float_bits(most) + (1u << MANTISSA_BITS) - 1) >> MANTISSA_BITS);
     return up - SUM_BITS;
 }
@@ -61,7 +62,7 @@ AVX512_INLINE void make_slice(__m512i numbers, int64_t slice, struct bsmi_digits
     const struct half even = make_half(_mm512_slli_epi32(numbers, 16)),
                       odd = make_half(_mm512_and_si512(numbers, _mm512_set1_epi32((int)0xffff0000)));
     const int64_t g = slice / BSMI_GROUP_SLICES;
-    const int s = (int)(slice % BSMI_GROUP_SLICES), field = unit_field(larger_sum(even.magnitudes, odd.magnitudes));
+    const int s = (int)(slice % BSMI_GROUP_SLICES), field = unit_field(larger_sum(even.magnitudes, odd.magnitudes), 12);
     const __m512 per_unit = _mm512_set1_ps(of_field(2 * 127 - field)), e = _mm512_mul_ps(even.numbers, per_unit),
                  o = _mm512_mul_ps(odd.numbers, per_unit);
     const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
@@ -85,6 +86,37 @@ AVX512 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t le
     for (int64_t s = 0; s < bsmi_ceil_div(length, BSMI_GROUP) * BSMI_GROUP_SLICES; s++)
         make_slice(_mm512_load_si512(d->row.numbers[s]), s, d);
     return true;
+}
+
+/* The first block of slice `slice`. */
+AVX512_INLINE void make_first_block(__m512i numbers, int64_t slice, struct bsmi_first_blocks *d)
+{
+    const __mmask16 first = 0x00ff;
+    const struct half even = make_half(_mm512_maskz_slli_epi32(first, numbers, 16)),
+                      odd = make_half(_mm512_maskz_and_epi32(first, numbers, _mm512_set1_epi32((int)0xffff0000)));
+    const int field = unit_field(larger_sum(even.magnitudes, odd.magnitudes), 12 * 15);
+    const __m512 per_unit = _mm512_set1_ps(of_field(2 * 127 - field)), e = _mm512_mul_ps(even.numbers, per_unit),
+                 o = _mm512_mul_ps(odd.numbers, per_unit);
+    const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
+    const bool exact = (_mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[0]), e, _CMP_EQ_OQ)
+                        & _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[1]), o, _CMP_EQ_OQ)) == 0xffff;
+    const int twos = exact ? common_twos(integers[0], integers[1]) : 0;
+    int8_t digits[BSMI_DIGITS][BSMI_GROUP / 2];
+    bool few = exact;
+    for (int parity = 0; parity < 2; parity++) {
+        const __m512i small = _mm512_srai_epi32(integers[parity], (unsigned)twos);
+        few &= store_digits(small, 0, digits) <= BSMI_FIRST_DIGITS;
+        for (int digit = 0; digit < BSMI_FIRST_DIGITS; digit++)
+            memcpy(d->digits[slice][parity][digit], digits[digit], sizeof d->digits[slice][parity][digit]);
+        d->offsets[slice][parity] = -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(small);
+    }
+    d->half_units[slice] = of_field(field + twos - 1);
+    d->whole[slice] = few;
+}
+
+AVX512 void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_first_blocks *blocks)
+{
+    for (int64_t s = 0; s < slices; s++) make_first_block(_mm512_load_si512(row->numbers[s]), s, blocks);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

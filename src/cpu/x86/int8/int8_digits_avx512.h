@@ -32,4 +32,18 @@ struct bsmi_digits {
  * last group is filled up with zeros.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60]. */
 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *digits);
 
+/* The first 16 columns of each slice alone, for rows of nvfp4, whose scales are no powers of two: integers of two
+ * digits, where no partial sum of products with e2m1 times 15, the largest significand of a scale, has more than 24
+ * bits.  The chains of the slice then have exact sums behind these columns, whatever the scale is. */
+enum { BSMI_FIRST_DIGITS = 2, BSMI_FIRST_BLOCK = BSMI_SLICE / 2 };
+
+struct bsmi_first_blocks {
+    int8_t digits[BSMI_ROW_SLICES][2][BSMI_FIRST_DIGITS][BSMI_FIRST_BLOCK / 2];       /* of even and odd columns */
+    int32_t offsets[BSMI_ROW_SLICES][2];
+    float half_units[BSMI_ROW_SLICES];
+    bool whole[BSMI_ROW_SLICES];          /* false: it is no such integers */
+};
+
+void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_first_blocks *blocks);
+
 #endif
