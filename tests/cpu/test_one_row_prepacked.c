@@ -1,16 +1,17 @@
-/* One row by prepacked weights against tiles of bf16, bit for bit: what panels hold in place of B, and which rows they
- * are not for. */
+/* One row against tiles of bf16, bit for bit, by weights that are prepacked, and by the same as they are stored: what
+ * panels hold in place of B, and which rows they are not for. */
 #include "two_kernels.h"
 
 #include "core/core.h"
 
 #include <math.h>
 
-static const struct { bsm_format b; const char *kernel; } kernels[] = {
-    { BSM_MXFP4, "fp4_one_row_vnni" },
-    { BSM_MXFP8_E4M3, "bf16_dot_one_row_avx512" },
-    { BSM_MXFP8_E5M2, "bf16_dot_one_row_avx512" },
-    { BSM_NVFP4, "nvfp4_one_row_avx512" },
+/* stored: B as it is stored goes by no tiles either. */
+static const struct { bsm_format b; const char *kernel; bool stored; } kernels[] = {
+    { BSM_MXFP4, "fp4_one_row_vnni", true },
+    { BSM_MXFP8_E4M3, "bf16_dot_one_row_avx512", false },
+    { BSM_MXFP8_E5M2, "bf16_dot_one_row_avx512", false },
+    { BSM_NVFP4, "nvfp4_one_row_avx512", true },
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0], BLOCK = 32 };
 
@@ -49,7 +50,11 @@ static struct operand normal_row(struct test *t, int64_t k)
 static void compare(struct test *t, int kernel, struct operand *a, struct operand *b, struct where at,
                     enum way wanted)
 {
-    const enum way way = compare_prepacked(t, "bf16_tiles_amx", kernels[kernel].kernel, a, b, at);
+    const enum way way = compare_prepacked(t, "bf16_tiles_amx", kernels[kernel].kernel, a, b, at),
+                   stored = compare_kernels(t, "bf16_tiles_amx", kernels[kernel].kernel, a, b, at);
+    if (stored != UNKNOWN && stored != (kernels[kernel].stored ? wanted : AS_BF16))
+        FAIL(t, "%s x %s, K=%lld: as it is stored it went otherwise", bsm_format_get((int)a->m.format)->name,
+             bsm_format_get((int)b->m.format)->name, (long long)a->m.columns);
     if (way != UNKNOWN && way != wanted)
         FAIL(t, "%s x %s, K=%lld: went by %s", bsm_format_get((int)a->m.format)->name,
              bsm_format_get((int)b->m.format)->name, (long long)a->m.columns,
