@@ -145,7 +145,8 @@ static void scales_of_b(struct test *t)
                         fill_block(t, &b, row, s, zero ? (uint32_t)(s % 2) << (i == 0 ? 3 : 7) : 0x07);
                         set_scale(t, &b, row, s, codes[n]);
                     }
-                compare(t, i, &a, &b, (struct where){ 0 }, inside || (zero && codes[n] != 255) ? WITHOUT_TILES : AS_BF16);
+                compare(t, i, &a, &b, (struct where){ 0 },
+                        inside || (zero && codes[n] != 255) ? WITHOUT_TILES : AS_BF16);
             }
 }
 
@@ -180,9 +181,9 @@ static void largest_sums(struct test *t)
     }
 }
 
-/* Sums of a block close to 2^24 of their unit, and beyond it: one number, an odd number of units, is less than the others
- * by as many binades as make the unit too small, and comes when the sum is largest.  Scales of nvfp4 have significands of
- * 15: rounding at the end would give something else than rounding in the chain. */
+/* Sums of a block close to 2^24 of their unit, and beyond it: one number, an odd number of units, is less than the
+ * others by as many binades as make the unit too small, and comes when the sum is largest.  Scales of nvfp4 have
+ * significands of 15: rounding at the end would give something else than rounding in the chain. */
 static void sums_that_need_rounding(struct test *t)
 {
     enum { K = 128, ONE_HALF = 1, ONE = 2, SIX = 7 };

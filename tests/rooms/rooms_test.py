@@ -34,7 +34,7 @@ FOLDERS = {
     "file": {"io": [], "npy": ["io"], "tensors": [], "read": ["io", "tensors"], "weights": ["read"],
              "write": ["io", "tensors"]},
     "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "x86/bf16": [".", "x86"],
-            "x86/int8": [".", "x86", "x86/bf16"], "arm": ["."]},
+            "x86/int8": [".", "x86", "x86/bf16"], "x86/one_row": [".", "x86", "x86/bf16"], "arm": ["."]},
     "cli": {
         ".": [], "args": ["."], "io": ["."], "plot": [".", "io"], "machine": ["."], "matrices": [".", "io"],
         "checkpoint": [".", "io", "matrices"],

@@ -9,6 +9,7 @@
  * B as it is stored is made panels on the way, 16 rows by 128 columns at a time, of which two lie in the first-level
  * cache; the next rows are asked for meanwhile.  Rows that this is not for go to bf16_few_rows_amx.c. */
 #if defined(__x86_64__)
+#include "int8_digits_avx512.h"
 #include "panels.h"
 #include "row_numbers.h"
 
@@ -16,7 +17,6 @@
 #include "cpu/code_rows.h"
 #include "cpu/kernels.h"
 #include "cpu/x86/bf16/bf16_columns_avx512.h"
-#include "cpu/x86/int8/int8_digits_avx512.h"
 #include "cpu/x86/upcoming.h"
 
 #define DOT __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni")))

@@ -19,7 +19,7 @@ enum {
     BSMI_PANEL_ROWS = 16, BSMI_PANEL_COLUMNS = 128, BSMI_PANEL_SLICES = BSMI_PANEL_COLUMNS / 32,
     BSMI_PANEL_CODES = BSMI_PANEL_ROWS * BSMI_PANEL_COLUMNS,
     BSMI_PANEL_SCALE_OUTSIDE = 0, BSMI_PANEL_SPECIAL = 96, BSMI_PANEL_LEAST_SPECIAL = 192,
-    BSMI_PANEL_AHEAD = 16384,             /* bytes ahead of what is read that are asked for */
+    BSMI_PANEL_AHEAD = 8192,              /* bytes ahead of what is read that are asked for */
 };
 
 struct bsmi_fp4_panel { uint8_t codes[BSMI_PANEL_CODES / 2], scales[BSMI_PANEL_ROWS][BSMI_PANEL_SLICES]; };
@@ -32,7 +32,8 @@ static inline const void *bsmi_panel_of(const struct bsmi_tile *tile, size_t byt
 {
     const int64_t panels = (tile->k + BSMI_PANEL_COLUMNS - 1) / BSMI_PANEL_COLUMNS;
     if (tile->prepacked_b == NULL) return NULL;
-    return tile->prepacked_b + (size_t)((tile->column + column) / BSMI_PANEL_ROWS * panels + k / BSMI_PANEL_COLUMNS) * bytes;
+    return tile->prepacked_b
+           + (size_t)((tile->column + column) / BSMI_PANEL_ROWS * panels + k / BSMI_PANEL_COLUMNS) * bytes;
 }
 
 /* Asks for what lies ahead of `bytes` bytes. */
