@@ -185,12 +185,12 @@ static void measure(struct products *w, int l, const struct build *build, int th
     if (taken < w->best[l]) w->best[l] = taken;
 }
 
-/* Scales are read at the rate of codes: some copies of them lie beside each other. */
+/* Scales are taken to be read as fast as codes. */
 static void measure_reading(struct products *w, int threads)
 {
     const bsm_matrix b = next_b(w);
-    const double bytes = (double)w->data_bytes,
-                 taken = read_seconds(b.data, (size_t)w->data_bytes, threads) * (bytes + (double)w->scale_bytes) / bytes;
+    const double more = 1 + (double)w->scale_bytes / (double)w->data_bytes,
+                 taken = read_seconds(b.data, (size_t)w->data_bytes, threads) * more;
     if (taken < w->reading) w->reading = taken;
 }
 
