@@ -56,28 +56,44 @@ AVX512_INLINE int store_digits(__m512i integers, int s, int8_t (*to)[BSMI_GROUP 
     return _mm512_test_epi32_mask(last, last) != 0 ? 3 : _mm512_test_epi32_mask(next, next) != 0 ? 2 : 1;
 }
 
+/* Even and odd numbers as integers times a unit: the one that numbers of the other operand of at most `largest`
+ * allow. */
+struct integers {
+    __m512i halves[2];
+    int unit_field;
+    bool exact;                           /* false: the numbers are no such integers */
+};
+
+AVX512_INLINE struct integers make_integers(const struct half *even, const struct half *odd, float largest)
+{
+    const int field = unit_field(larger_sum(even->magnitudes, odd->magnitudes), largest);
+    const __m512 per_unit = _mm512_set1_ps(of_field(2 * 127 - field)), e = _mm512_mul_ps(even->numbers, per_unit),
+                 o = _mm512_mul_ps(odd->numbers, per_unit);
+    const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
+    const bool exact = (_mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[0]), e, _CMP_EQ_OQ)
+                        & _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[1]), o, _CMP_EQ_OQ)) == 0xffff;
+    const int twos = exact ? common_twos(integers[0], integers[1]) : 0;
+    return (struct integers){ { _mm512_srai_epi32(integers[0], (unsigned)twos),
+                                _mm512_srai_epi32(integers[1], (unsigned)twos) }, field + twos, exact };
+}
+
 /* Slice `slice`. */
 AVX512_INLINE void make_slice(__m512i numbers, int64_t slice, struct bsmi_digits *d)
 {
     const struct half even = make_half(_mm512_slli_epi32(numbers, 16)),
                       odd = make_half(_mm512_and_si512(numbers, _mm512_set1_epi32((int)0xffff0000)));
+    const struct integers integers = make_integers(&even, &odd, 12);
     const int64_t g = slice / BSMI_GROUP_SLICES;
-    const int s = (int)(slice % BSMI_GROUP_SLICES), field = unit_field(larger_sum(even.magnitudes, odd.magnitudes), 12);
-    const __m512 per_unit = _mm512_set1_ps(of_field(2 * 127 - field)), e = _mm512_mul_ps(even.numbers, per_unit),
-                 o = _mm512_mul_ps(odd.numbers, per_unit);
-    const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
-    const bool exact = (_mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[0]), e, _CMP_EQ_OQ)
-                        & _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[1]), o, _CMP_EQ_OQ)) == 0xffff;
-    const int twos = exact ? common_twos(integers[0], integers[1]) : 0;
-    const __m512i small[2] = { _mm512_srai_epi32(integers[0], (unsigned)twos),
-                               _mm512_srai_epi32(integers[1], (unsigned)twos) };
-    const int counts[2] = { store_digits(small[0], s, d->digits[g][0]), store_digits(small[1], s, d->digits[g][1]) };
+    const int s = (int)(slice % BSMI_GROUP_SLICES);
+    const int counts[2] = { store_digits(integers.halves[0], s, d->digits[g][0]),
+                            store_digits(integers.halves[1], s, d->digits[g][1]) };
     _mm512_store_ps(d->numbers[slice][0], even.numbers);
     _mm512_store_ps(d->numbers[slice][1], odd.numbers);
-    d->offsets[slice] = -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(_mm512_add_epi32(small[0], small[1]));
-    d->half_units[slice] = of_field(field + twos - 1);
-    d->hard[g] = (uint8_t)((s == 0 ? 0 : d->hard[g]) | (exact ? 0 : 1) << s);
-    if (exact) d->count = BSMI_MAX(d->count, BSMI_MAX(counts[0], counts[1]));
+    d->offsets[slice] =
+        -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(_mm512_add_epi32(integers.halves[0], integers.halves[1]));
+    d->half_units[slice] = of_field(integers.unit_field - 1);
+    d->hard[g] = (uint8_t)((s == 0 ? 0 : d->hard[g]) | (integers.exact ? 0 : 1) << s);
+    if (integers.exact) d->count = BSMI_MAX(d->count, BSMI_MAX(counts[0], counts[1]));
 }
 
 AVX512 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *d)
@@ -95,24 +111,16 @@ AVX512_INLINE void make_first_block(__m512i numbers, int64_t slice, struct bsmi_
     const __mmask16 first = 0x00ff;
     const struct half even = make_half(_mm512_maskz_slli_epi32(first, numbers, 16)),
                       odd = make_half(_mm512_maskz_and_epi32(first, numbers, _mm512_set1_epi32((int)0xffff0000)));
-    const int field = unit_field(larger_sum(even.magnitudes, odd.magnitudes), 12 * 15);
-    const __m512 per_unit = _mm512_set1_ps(of_field(2 * 127 - field)), e = _mm512_mul_ps(even.numbers, per_unit),
-                 o = _mm512_mul_ps(odd.numbers, per_unit);
-    const __m512i integers[2] = { _mm512_cvtps_epi32(e), _mm512_cvtps_epi32(o) };
-    const bool exact = (_mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[0]), e, _CMP_EQ_OQ)
-                        & _mm512_cmp_ps_mask(_mm512_cvtepi32_ps(integers[1]), o, _CMP_EQ_OQ)) == 0xffff;
-    const int twos = exact ? common_twos(integers[0], integers[1]) : 0;
+    const struct integers integers = make_integers(&even, &odd, 12 * 15);
     int8_t digits[BSMI_DIGITS][BSMI_GROUP / 2];
-    bool few = exact;
+    d->whole[slice] = integers.exact;
     for (int parity = 0; parity < 2; parity++) {
-        const __m512i small = _mm512_srai_epi32(integers[parity], (unsigned)twos);
-        few &= store_digits(small, 0, digits) <= BSMI_FIRST_DIGITS;
+        d->whole[slice] &= store_digits(integers.halves[parity], 0, digits) <= BSMI_FIRST_DIGITS;
         for (int digit = 0; digit < BSMI_FIRST_DIGITS; digit++)
             memcpy(d->digits[slice][parity][digit], digits[digit], sizeof d->digits[slice][parity][digit]);
-        d->offsets[slice][parity] = -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(small);
+        d->offsets[slice][parity] = -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(integers.halves[parity]);
     }
-    d->half_units[slice] = of_field(field + twos - 1);
-    d->whole[slice] = few;
+    d->half_units[slice] = of_field(integers.unit_field - 1);
 }
 
 AVX512 void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_first_blocks *blocks)
