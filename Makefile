@@ -162,7 +162,7 @@ test-gpu-sanitizer:
 
 planted-gfxsim:
 	@scripts/need $(tools) python3
-	@$(call build,release,)
+	@$(call build,release)
 	@gfxsim/tests/planted/planted.py build/release
 
 planted-cuda:
