@@ -168,7 +168,7 @@ DOT_INLINE struct lines lines_of(const struct chunk *c, int64_t group, int which
                            whole ? group * LINE : 0 };
 }
 
-DOT_INLINE __m512 add_group(const struct chunk *c, int count, int64_t group, int which, __m512i scales, __m512 total)
+DOT_INLINE __m512 add_group(const struct chunk *c, int64_t group, int which, __m512i scales, __m512 total)
 {
     struct bsmi_digits *const d = &c->memory->digits;
     const struct lines lines = lines_of(c, group, which);
@@ -176,7 +176,11 @@ DOT_INLINE __m512 add_group(const struct chunk *c, int count, int64_t group, int
     const uintptr_t taken = bsmi_take_upcoming(c->next, SIXTEEN * LINE),
                     upcoming = taken != 0 ? taken : (uintptr_t)lines.rows[0];
     __m512i sums[SLICES];
-    multiply_group(lines.rows, lines.byte, count, d->digits[of_a], upcoming, sums);
+    switch (d->counts[of_a]) {
+    case 1: multiply_group(lines.rows, lines.byte, 1, d->digits[of_a], upcoming, sums); break;
+    case 2: multiply_group(lines.rows, lines.byte, 2, d->digits[of_a], upcoming, sums); break;
+    default: multiply_group(lines.rows, lines.byte, 3, d->digits[of_a], upcoming, sums); break;
+    }
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
         __m512i words[BSMI_SLICE / 8];
@@ -188,29 +192,17 @@ DOT_INLINE __m512 add_group(const struct chunk *c, int count, int64_t group, int
     return total;
 }
 
-DOT_INLINE __m512 add_groups(const struct chunk *chunk, int count, int which, __m512 total,
-                             struct bsmi_scale_bounds bounds, struct seen *seen_before)
+DOT static __m512 add_chunk(const struct chunk *chunk, int which, __m512 total, struct bsmi_scale_bounds bounds,
+                            struct seen *seen_before)
 {
     struct seen seen = *seen_before;
     __m512i fours[4];
     for (int64_t g = 0; g < chunk->groups; g++) {
         if (g % 4 == 0) load_scales(chunk, g, which, bounds.least, bounds.least, &seen, fours);
-        total = add_group(chunk, count, g, which, fours[g % 4], total);
+        total = add_group(chunk, g, which, fours[g % 4], total);
     }
     *seen_before = seen;
     return total;
-}
-
-/* A loop for each number of digits: a CPU that guesses it for each group often guesses wrong, and has looked ahead in
- * vain. */
-DOT static __m512 add_chunk(const struct chunk *chunk, int which, __m512 total, struct bsmi_scale_bounds bounds,
-                            struct seen *seen)
-{
-    switch (chunk->memory->digits.count) {
-    case 1: return add_groups(chunk, 1, which, total, bounds, seen);
-    case 2: return add_groups(chunk, 2, which, total, bounds, seen);
-    default: return add_groups(chunk, 3, which, total, bounds, seen);
-    }
 }
 
 /* Prepacked rows --------------------------------------------------------------------------------------------------- */
@@ -246,13 +238,16 @@ DOT_INLINE void multiply_panel(const struct bsmi_fp4_panel *panel, int count, in
     for (int s = 0; s < SLICES; s++) sums[s] = multiply_words(panel->codes + s * 4 * LINE, count, digits, s);
 }
 
-DOT_INLINE __m512 add_panel(const struct bsmi_fp4_panel *panel, struct bsmi_digits *d, int count, int64_t group,
-                            __m512 total)
+DOT_INLINE __m512 add_panel(const struct bsmi_fp4_panel *panel, struct bsmi_digits *d, int64_t group, __m512 total)
 {
     const __m512i scales = _mm512_load_si512(panel->scales);
     __m512i sums[SLICES];
     bsmi_ask_ahead(panel, sizeof *panel);
-    multiply_panel(panel, count, d->digits[group], sums);
+    switch (d->counts[group]) {
+    case 1: multiply_panel(panel, 1, d->digits[group], sums); break;
+    case 2: multiply_panel(panel, 2, d->digits[group], sums); break;
+    default: multiply_panel(panel, 3, d->digits[group], sums); break;
+    }
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++)
         total = add_slice(d, group * SLICES + s, sums[s], scales_of_byte(scales, s),
@@ -261,28 +256,18 @@ DOT_INLINE __m512 add_panel(const struct bsmi_fp4_panel *panel, struct bsmi_digi
 }
 
 /* One strip of columns, all of the stretch; false: there are rows of B that this is not for. */
-DOT_INLINE bool add_strip_of_panels(const struct bsmi_tile *t, struct bsmi_digits *d, int count, int64_t column,
-                                    int64_t k, int64_t length)
+DOT static bool add_panels(const struct bsmi_tile *t, struct bsmi_digits *d, int64_t column, int64_t k, int64_t length)
 {
     const struct bsmi_fp4_panel *panel = bsmi_panel_of(t, sizeof *panel, column, k);
     float *const sums = t->sums + column;             /* whole strips */
     __m512 total = k > 0 ? _mm512_loadu_ps(sums) : _mm512_setzero_ps();
     __m512i least = _mm512_set1_epi8(-1);
     for (int64_t g = 0; g * BSMI_GROUP < length; g++, panel++) {
-        total = add_panel(panel, d, count, g, total);
+        total = add_panel(panel, d, g, total);
         least = _mm512_min_epu8(least, _mm512_load_si512(panel->scales));
     }
     _mm512_storeu_ps(sums, total);
     return _mm512_cmpeq_epi8_mask(least, _mm512_set1_epi8(BSMI_PANEL_SCALE_OUTSIDE)) == 0;
-}
-
-DOT static bool add_panels(const struct bsmi_tile *t, struct bsmi_digits *d, int64_t column, int64_t k, int64_t length)
-{
-    switch (d->count) {
-    case 1: return add_strip_of_panels(t, d, 1, column, k, length);
-    case 2: return add_strip_of_panels(t, d, 2, column, k, length);
-    default: return add_strip_of_panels(t, d, 3, column, k, length);
-    }
 }
 
 /* The job ---------------------------------------------------------------------------------------------------------- */

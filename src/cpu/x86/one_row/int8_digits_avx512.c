@@ -93,12 +93,12 @@ AVX512_INLINE void make_slice(__m512i numbers, int64_t slice, struct bsmi_digits
         -BSMI_OFFSET_OF_FP4 * _mm512_reduce_add_epi32(_mm512_add_epi32(integers.halves[0], integers.halves[1]));
     d->half_units[slice] = of_field(integers.unit_field - 1);
     d->hard[g] = (uint8_t)((s == 0 ? 0 : d->hard[g]) | (integers.exact ? 0 : 1) << s);
-    if (integers.exact) d->count = BSMI_MAX(d->count, BSMI_MAX(counts[0], counts[1]));
+    d->counts[g] =
+        (uint8_t)BSMI_MAX(s == 0 ? 1 : d->counts[g], integers.exact ? BSMI_MAX(counts[0], counts[1]) : 1);
 }
 
 AVX512 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *d)
 {
-    d->count = 1;
     if (!bsmi_row_numbers_make(tile, k, length, &d->row)) return false;
     for (int64_t s = 0; s < bsmi_ceil_div(length, BSMI_GROUP) * BSMI_GROUP_SLICES; s++)
         make_slice(_mm512_load_si512(d->row.numbers[s]), s, d);

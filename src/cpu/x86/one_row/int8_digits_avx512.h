@@ -24,7 +24,7 @@ struct bsmi_digits {
     int32_t offsets[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES];  /* what the offset of e2m1 makes of a slice, negated */
     float half_units[BSMI_DIGITS_GROUPS * BSMI_GROUP_SLICES];
     uint8_t hard[BSMI_DIGITS_GROUPS];     /* a bit a slice */
-    int count;                            /* digits of which not all are 0: up to the last one, at least one */
+    uint8_t counts[BSMI_DIGITS_GROUPS];   /* digits of which not all are 0: up to the last one, at least one */
     struct bsmi_row_numbers row;
 };
 
