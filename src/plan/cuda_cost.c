@@ -13,11 +13,14 @@ static const double dequantized_element_nanoseconds = 0.00075, dequantizing_alon
                     ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
                     int8_element_nanoseconds = 0.00055;
 
+/* Groups that have rows, at most. */
+static int64_t filled_groups(const struct bsmi_product *p) { return BSMI_MAX(1, BSMI_MIN(p->groups, p->m)); }
+
 int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows),
                   columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
-    return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
+    return (p->groups > 0 ? rows + filled_groups(p) - 1 : rows * p->batch) * columns;
 }
 
 /* Products of bf16 numbers for one of elements. */
@@ -81,13 +84,26 @@ static double operand_nanoseconds(const struct bsmi_gemm_instance *g, const stru
     return p->b.format == BSM_FORMAT_BF16 ? 0 : launched + dequantized_element_nanoseconds * rows * (double)p->k;
 }
 
+/* Where tiles that have fewer rows have shorter products: of all tiles' steps the mean, if groups share rows evenly. */
+static double step_of_tile(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
+{
+    const struct bsmi_gemm_cost *of = &g->cost;
+    if (of->narrow == 0) return of->step;
+    const int64_t matrices = p->groups > 0 ? filled_groups(p) : 1;
+    const double rows = (double)p->m / (double)matrices, tiles = ceil(rows / g->tile_rows),
+                 last = (rows - (tiles - 1) * g->tile_rows) / g->tile_rows;
+    const double of_last = of->narrow + (of->step - of->narrow) * fmax(0, (last - 0.25) / 0.75);
+    return ((tiles - 1) * of->step + of_last) / tiles;
+}
+
 /* Without a kernel in front that dequantizes B: waves of tiles in which every CTA has a place, and a last one, whose
  * CTAs may have SMs for themselves. */
 static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = bsmi_cuda_cost_tiles(g, p), last = tiles % clusters;
-    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
+    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters),
+                 step = step_of_tile(g, p);
     const bool alone = g->cost.alone > 0 && last * g->cluster_columns <= gpu->sm_count;
     /* Behind a kernel that dequantizes A, it takes longer by about what one launch takes; others hide theirs behind
      * what comes in front. */
@@ -95,8 +111,8 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
     /* Prepacked weights are loaded before the kernel in front ends, where that leaves room: half of the SMs are enough
      * for this one. */
     if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->sm_count) launches -= EARLY_LAUNCH_NANOSECONDS;
-    return launches + waves * (TILE_NANOSECONDS + steps * g->cost.step) +
-           (last > 0 ? TILE_NANOSECONDS + steps * (alone ? g->cost.alone : g->cost.step) : 0);
+    return launches + waves * (TILE_NANOSECONDS + steps * step) +
+           (last > 0 ? TILE_NANOSECONDS + steps * (alone ? g->cost.alone : step) : 0);
 }
 
 /* Steps of K of a tile: of groups along it as many as there are where all have their share. */

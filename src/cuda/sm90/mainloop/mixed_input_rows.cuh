@@ -31,6 +31,7 @@ template <class CONFIG> struct rows_consumer {
     prepacked_scales<typename CONFIG::CODES> of_slice;
     bool large;                           /* scales of the slice */
     uint32_t kept;                        /* of keep_operand */
+    int32_t width;                        /* NARROWS: rows of A that the tile's products have */
 };
 
 template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_consumer_of(uint32_t shared)
@@ -98,6 +99,32 @@ __device__ static inline void keep_operand(uint32_t &kept, const step_operand &o
         asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(kept) : "r"(operand[i]), "r"(operand[i + 1]));
 }
 
+/* A step's products, of as many rows of A as the tile needs where the configuration NARROWS them. */
+template <class CONFIG>
+__device__ static inline void issue_rows(tile_sums<CONFIG> &sums, const rows_consumer<CONFIG> &c,
+                                         const step_operand &operand, uint32_t a)
+{
+    if constexpr (CONFIG::NARROWS) {
+        if (__all_sync(0xffffffff, c.width == CONFIG::ROWS / 4)) {
+            wgmma_fence();
+            issue_narrowed<CONFIG::ROWS / 4>(sums, operand, a);
+            wgmma_commit_group();
+        } else if (__all_sync(0xffffffff, c.width == CONFIG::ROWS / 2)) {
+            wgmma_fence();
+            issue_narrowed<CONFIG::ROWS / 2>(sums, operand, a);
+            wgmma_commit_group();
+        } else {
+            wgmma_fence();
+            issue_step<CONFIG>(sums, operand, a);
+            wgmma_commit_group();
+        }
+    } else {
+        wgmma_fence();
+        issue_step<CONFIG>(sums, operand, a);
+        wgmma_commit_group();
+    }
+}
+
 template <class CONFIG> __device__ static inline void release_rows(const rows_consumer<CONFIG> &c)
 {
     release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, c.before), c.notifies);
@@ -114,9 +141,7 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
     const uint32_t stage = c.ring.stage;
     uint4 codes;
     mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
-    wgmma_fence();
-    issue_step<CONFIG>(sums, now, c.rows + stage * (CONFIG::A_BYTES / 16));
-    wgmma_commit_group();
+    issue_rows<CONFIG>(sums, c, now, c.rows + stage * (CONFIG::A_BYTES / 16));
     if (NEXT == 0 || left == 0) end_slice<CONFIG>(c);
     if (left > 0) {
         if (NEXT == 0) begin_slice<CONFIG>(c);
