@@ -13,14 +13,20 @@ static const double dequantized_element_nanoseconds = 0.00075, dequantizing_alon
                     ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
                     int8_element_nanoseconds = 0.00055;
 
-/* Groups that have rows, at most. */
-static int64_t filled_groups(const struct bsmi_product *p) { return BSMI_MAX(1, BSMI_MIN(p->groups, p->m)); }
+/* Tiles of so many rows that have at least `least` of them.  How groups share M rows is known to the device alone; they
+ * do so unevenly: their numbers of rows are taken to be distributed geometrically. */
+static double tiles_with_rows(const struct bsmi_product *p, int64_t tile_rows, int64_t least)
+{
+    const double mean = (double)p->m / (double)p->groups, more = mean / (1 + mean);
+    return (double)p->groups * pow(more, (double)least) / (1 - pow(more, (double)tile_rows));
+}
 
 int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
-    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows),
+    const int64_t tile_rows = g->tile_rows * g->cluster_rows,
                   columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
-    return (p->groups > 0 ? rows + filled_groups(p) - 1 : rows * p->batch) * columns;
+    if (p->groups == 0) return bsmi_ceil_div(p->m, tile_rows) * p->batch * columns;
+    return BSMI_MAX(1, (int64_t)ceil(tiles_with_rows(p, tile_rows, 1))) * columns;
 }
 
 /* Products of bf16 numbers for one of elements. */
@@ -84,16 +90,15 @@ static double operand_nanoseconds(const struct bsmi_gemm_instance *g, const stru
     return p->b.format == BSM_FORMAT_BF16 ? 0 : launched + dequantized_element_nanoseconds * rows * (double)p->k;
 }
 
-/* Where tiles that have fewer rows have shorter products: of all tiles' steps the mean, if groups share rows evenly. */
+/* A step of K, where tiles that need half their rows or less have shorter products: the mean over all tiles. */
 static double step_of_tile(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_cost *of = &g->cost;
+    const int64_t half = g->tile_rows / 2, last = p->m % g->tile_rows;
     if (of->narrow == 0) return of->step;
-    const int64_t matrices = p->groups > 0 ? filled_groups(p) : 1;
-    const double rows = (double)p->m / (double)matrices, tiles = ceil(rows / g->tile_rows),
-                 last = (rows - (tiles - 1) * g->tile_rows) / g->tile_rows;
-    const double of_last = of->narrow + (of->step - of->narrow) * fmax(0, (last - 0.25) / 0.75);
-    return ((tiles - 1) * of->step + of_last) / tiles;
+    const double all = p->groups > 0 ? tiles_with_rows(p, g->tile_rows, 1) : (double)bsmi_ceil_div(p->m, g->tile_rows);
+    const double wide = p->groups > 0 ? tiles_with_rows(p, g->tile_rows, half + 1) : all - (last > 0 && last <= half);
+    return all > 0 ? of->narrow + (of->step - of->narrow) * wide / all : of->step;
 }
 
 /* Without a kernel in front that dequantizes B: waves of tiles in which every CTA has a place, and a last one, whose

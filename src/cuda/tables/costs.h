@@ -55,8 +55,7 @@
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  238 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  402 }
 #define BSMI_COST_nvfp4_256x128_rows_prepacked        {  690 }
-/* Those of the same tiles of 128 and 64 rows. */
-#define BSMI_COST_mxfp4_128x128_groups_prepacked      {  384, .narrow = 220 }
-#define BSMI_COST_nvfp4_128x128_groups_prepacked      {  402, .narrow = 240 }
+#define BSMI_COST_mxfp4_64x256_groups_prepacked       {  390, .narrow = 300 }
+#define BSMI_COST_nvfp4_64x256_groups_prepacked       {  420, .narrow = 330 }
 
 #endif

@@ -9,8 +9,8 @@
 /* Of a box of A's rows: a tile loads as many boxes as its rows want. */
 enum { BSMI_GROUPS_BOX_ROWS = 16 };
 
-/*    tile                    rows g  st codes */
+/*    tile                   rows g st codes */
 #define BSMI_SM90_MIXED_INPUT_GROUPS(X) \
-    X(128x128_groups_prepacked,128, 2,  7, 3)
+    X(64x256_groups_prepacked, 64, 4, 8, 2)
 
 #endif

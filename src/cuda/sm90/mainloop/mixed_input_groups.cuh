@@ -1,6 +1,9 @@
-/* Groups of rows of A, each with prepacked weights of its own: the main loop of mixed_input_rows.cuh, whose products
- * have as many rows as the tile needs.  A group's last tile, and the only one of a small group, has 32, 64 or all rows
- * of A as wgmma's N, so that groups of all sizes share a kernel, and a row that is not there costs next to nothing. */
+/* Groups of rows of A, each with prepacked weights of its own.  As in mixed_input_rows.cuh each consumer warpgroup has 64
+ * rows of B and all of K, but products have as many rows of A as the tile needs: wgmma's N is 16, 32 or 64, so that
+ * groups of all sizes share a kernel, and a row that is not there costs next to nothing.
+ *
+ * Decoding sets the pace.  A warpgroup decodes a step, multiplies it, and waits for that; meanwhile the other three
+ * decode.  One set of operand registers is enough then, as many as four warpgroups have room for. */
 #pragma once
 
 #include "cuda/sm90/pipeline/mixed_input_groups_producer.cuh"
@@ -8,13 +11,15 @@
 
 template <class CODES, int ROWS, int GROUPS, int STAGES, int CODE_STAGES>
 struct mixed_input_groups_config : mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES> {
+    using ALL = mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES>;
     static constexpr bool NARROWS = true;
+    static constexpr int PRODUCER = 32, CONSUMER = ((GROUPS + 1) * ALL::EVEN - PRODUCER) / GROUPS / 8 * 8;
 };
 
-/* For finishing a tile of at most N rows: places in shared memory are the same. */
+/* For finishing a tile of at most N rows, or of those of a chunk: places in shared memory are the same. */
 template <class CONFIG, int N> struct narrowed_config : CONFIG {
-    static constexpr int ROWS = N, PRODUCT_SUMS = N / 2;
-    static_assert(N % CONFIG::CHUNK == 0 && N <= CONFIG::ROWS, "whole chunks are finished");
+    static constexpr int ROWS = N < CONFIG::CHUNK ? CONFIG::CHUNK : N, PRODUCT_SUMS = ROWS / 2;
+    static_assert(ROWS % CONFIG::CHUNK == 0 && ROWS <= CONFIG::ROWS, "whole chunks are finished");
 };
 
 template <class CONFIG, int N>
@@ -45,6 +50,42 @@ template <class CONFIG> __device__ static inline int32_t width_of_tile(const gem
     return rows <= CONFIG::ROWS / 4 ? CONFIG::ROWS / 4 : rows <= CONFIG::ROWS / 2 ? CONFIG::ROWS / 2 : CONFIG::ROWS;
 }
 
+/* Step STEP of a slice; left: steps of the tile behind this one.  True if there is one. */
+template <class CONFIG, int STEP>
+__device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t left,
+                                             step_operand &operand)
+{
+    const uint32_t stage = c.ring.stage;
+    if (STEP == 0) begin_slice<CONFIG>(c);
+    decode_codes<CONFIG, STEP>(c, read_codes<CONFIG, STEP>(c), operand);
+    if (STEP == CONFIG::CODE_STEPS - 1 || left == 0) end_slice<CONFIG>(c);
+    mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
+    issue_rows<CONFIG>(sums, c, operand, c.rows + stage * (CONFIG::A_BYTES / 16));
+    wgmma_wait_group<0>();
+    keep_operand(c.kept, operand);
+    release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, stage), c.notifies);
+    c.ring.next();
+    return left > 0;
+}
+
+/* The sums of a tile, in the order of sum_rows. */
+template <class CONFIG>
+__device__ static inline void sum_group(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
+{
+    step_operand operand;
+#pragma unroll
+    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
+    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS) {
+        if (!sum_group_step<CONFIG, 0>(sums, c, left, operand)) break;
+        if (!sum_group_step<CONFIG, 1>(sums, c, left - 1, operand)) break;
+        if (!sum_group_step<CONFIG, 2>(sums, c, left - 2, operand)) break;
+        if (!sum_group_step<CONFIG, 3>(sums, c, left - 3, operand)) break;
+        if (!sum_group_step<CONFIG, 4>(sums, c, left - 4, operand)) break;
+        if (!sum_group_step<CONFIG, 5>(sums, c, left - 5, operand)) break;
+    }
+    hold<CONFIG>(sums);
+}
+
 template <class CONFIG>
 __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
@@ -54,11 +95,11 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+        gemm_tile tile = gemm_tile_of<CONFIG, true>(p, number, { 0, 0 });
         tile.column += (int32_t)c.at.group * 64;
         c.width = width_of_tile<CONFIG>(tile);
         const prepacked_finish finish = begin_narrowed<CONFIG>(p, tile, c);
-        sum_rows<CONFIG>(sums[0], c, steps);
+        sum_group<CONFIG>(sums[0], c, steps);
         if (c.width == CONFIG::ROWS / 4) finish_narrowed<CONFIG, CONFIG::ROWS / 4>(p, tile, c.at, finish, sums);
         else if (c.width == CONFIG::ROWS / 2) finish_narrowed<CONFIG, CONFIG::ROWS / 2>(p, tile, c.at, finish, sums);
         else finish_narrowed<CONFIG, CONFIG::ROWS>(p, tile, c.at, finish, sums);

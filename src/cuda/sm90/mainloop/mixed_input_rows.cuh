@@ -190,7 +190,7 @@ __device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p,
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+        gemm_tile tile = gemm_tile_of<CONFIG, true>(p, number, { 0, 0 });
         tile.column += (int32_t)c.at.group * 64;
         prepacked_finish finish = begin_prepacked_finish<CONFIG>(p, tile, c.at);
         sum_rows<CONFIG>(sums[0], c, steps);

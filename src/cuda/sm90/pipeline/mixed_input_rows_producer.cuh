@@ -19,6 +19,7 @@ template <class CONFIG>
 __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
 {
     const gemm_tile tile = gemm_tile_of<CONFIG>(p, at.number, { 0, 0 });
+    prefetch_exponents<CONFIG>(p, tile);
     at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
 #pragma unroll
     for (int g = 0; g < CONFIG::GROUPS; g++) {
