@@ -1,11 +1,12 @@
-/* Groups of rows of A, each with prepacked weights of its own.  As in mixed_input_rows.cuh each consumer warpgroup has 64
- * rows of B and all of K, but products have as many rows of A as the tile needs: wgmma's N is 16, 32 or 64, so that
+/* Groups of rows of A, each with prepacked weights of its own.  As in mixed_input_rows.cuh each consumer warpgroup has
+ * 64 rows of B and all of K, but products have as many rows of A as the tile needs: wgmma's N is 16, 32 or 64, so that
  * groups of all sizes share a kernel, and a row that is not there costs next to nothing.
  *
  * Decoding sets the pace.  A warpgroup decodes a step, multiplies it, and waits for that; meanwhile the other three
  * decode.  One set of operand registers is enough then, as many as four warpgroups have room for. */
 #pragma once
 
+#include "cuda/sm90/kernels/mixed_input_groups_instances.h"
 #include "cuda/sm90/pipeline/mixed_input_groups_producer.cuh"
 #include "mixed_input_rows.cuh"
 
@@ -141,5 +142,5 @@ template <class CONFIG> __device__ static inline void mixed_input_groups_gemm(co
     extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_ROWS_THREADS(groups), 1)                             \
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_mixed_input_parameters p)                              \
     {                                                                                                                  \
-        mixed_input_groups_gemm<mixed_input_groups_config<codes_##codes, rows, groups, __VA_ARGS__>>(p);                 \
+        mixed_input_groups_gemm<mixed_input_groups_config<codes_##codes, rows, groups, __VA_ARGS__>>(p);               \
     }

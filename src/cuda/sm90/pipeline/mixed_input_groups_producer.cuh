@@ -1,7 +1,6 @@
 /* The loader of A's rows for groups: of a tile only the boxes that its group's rows are in. */
 #pragma once
 
-#include "cuda/sm90/kernels/mixed_input_groups_instances.h"
 #include "mixed_input_rows_producer.cuh"
 
 /* Rows of the tile that are the group's. */
