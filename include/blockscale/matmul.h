@@ -246,10 +246,10 @@ BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
 /* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of
  * them, aligned to 64, overlapping nothing that a product with them reads or writes.  To be made again when B changes.
  * Allocates nothing.
- * On a GPU: device memory; puts the work into product->stream and returns.  One layout serves every M of the same pair
- * of formats and the same compute.  There products read prepacked weights while kernels in front of them in their stream still run: those
- * that are written otherwise than by this function or by a copy of CUDA's have to be complete before such kernels
- * begin.
+ * On a GPU: device memory; puts the work into product->stream and returns. One layout serves every M of the same pair
+ * of formats and the same compute. There products read prepacked weights while kernels in front of them in their stream
+ * still run: those that are written otherwise than by this function or by a copy of CUDA's have to be complete before
+ * such kernels begin.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel reads no prepacked weights). */
 BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
 
