@@ -184,6 +184,9 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const st
  * others, or where the bytes cannot be counted. */
 size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
 
+/* Steps of K that the slices of prepacked weights have. */
+int64_t bsmi_cuda_prepacked_steps(int64_t k);
+
 /* Puts the kernel that makes them into the product's stream.  panels: device memory, aligned to 64 bytes. */
 bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_cuda_multiply *multiply,
                           const struct bsmi_product *product, void *panels);

@@ -13,6 +13,8 @@ static int64_t exponent_bytes(const struct bsmi_matrix *b)
     return bsmi_round_up((words_used(b) + 1) * (int64_t)sizeof(int32_t), BSMI_CUDA_ALIGNMENT);
 }
 
+int64_t bsmi_cuda_prepacked_steps(int64_t k) { return bsmi_prepacked_slices(k) * BSMI_PREPACKED_STEPS; }
+
 const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *p)
 {
     return (const unsigned char *)p->b_panels + exponent_bytes(&p->b);

@@ -55,7 +55,7 @@
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  238 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  402 }
 #define BSMI_COST_nvfp4_256x128_rows_prepacked        {  690 }
-#define BSMI_COST_mxfp4_64x256_groups_prepacked       {  390, .narrow = 300 }
-#define BSMI_COST_nvfp4_64x256_groups_prepacked       {  420, .narrow = 330 }
+#define BSMI_COST_mxfp4_64x256_groups_prepacked       {  480, .narrow = 400, .tile = 1500 }
+#define BSMI_COST_nvfp4_64x256_groups_prepacked       {  500, .narrow = 420, .tile = 1500 }
 
 #endif

@@ -10,9 +10,9 @@
 #include "cuda/sm90/pipeline/mixed_input_groups_producer.cuh"
 #include "mixed_input_rows.cuh"
 
-template <class CODES, int ROWS, int GROUPS, int STAGES, int CODE_STAGES>
-struct mixed_input_groups_config : mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES> {
-    using ALL = mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES>;
+template <class CODES, int ROWS, int GROUPS, int STAGES, int CODE_STAGES, int STEPS>
+struct mixed_input_groups_config : mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES, STEPS> {
+    using ALL = mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES, STEPS>;
     static constexpr bool NARROWS = true;
     static constexpr int PRODUCER = 32, CONSUMER = ((GROUPS + 1) * ALL::EVEN - PRODUCER) / GROUPS / 8 * 8;
 };
@@ -51,13 +51,27 @@ template <class CONFIG> __device__ static inline int32_t width_of_tile(const gem
     return rows <= CONFIG::ROWS / 4 ? CONFIG::ROWS / 4 : rows <= CONFIG::ROWS / 2 ? CONFIG::ROWS / 2 : CONFIG::ROWS;
 }
 
-/* Step STEP of a slice; left: steps of the tile behind this one.  True if there is one. */
+/* Scales of a part of a slice, whose steps before it are `before`. */
+template <class CONFIG> __device__ static inline void begin_part(rows_consumer<CONFIG> &c, uint32_t before)
+{
+    using RING = typename CONFIG::codes_ring;
+    constexpr int WORDS = CONFIG::CODES::MICRO ? 2 : 1;
+    const uint32_t from = c.scales + c.codes_ring.stage * CONFIG::CODE_BYTES + before * WORDS * 4;
+    mbarrier_wait_parity(full_barrier<RING>(c.at.shared, c.codes_ring.stage), c.codes_ring.parity);
+#pragma unroll
+    for (int step = 0; step < CONFIG::CODE_STEPS; step++)
+#pragma unroll
+        for (int word = 0; word < WORDS; word++)
+            c.of_slice.words[step][word] = load_shared(from + (step * WORDS + word) * 4);
+    c.large = are_large(c.of_slice);
+}
+
+/* Step STEP of a part; left: steps of the tile behind this one.  True if there is one. */
 template <class CONFIG, int STEP>
 __device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t left,
                                              step_operand &operand)
 {
     const uint32_t stage = c.ring.stage;
-    if (STEP == 0) begin_slice<CONFIG>(c);
     decode_codes<CONFIG, STEP>(c, read_codes<CONFIG, STEP>(c), operand);
     if (STEP == CONFIG::CODE_STEPS - 1 || left == 0) end_slice<CONFIG>(c);
     mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
@@ -73,16 +87,17 @@ __device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, rows_consu
 template <class CONFIG>
 __device__ static inline void sum_group(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
 {
+    static_assert(CONFIG::CODE_STEPS == 3, "the steps below");
     step_operand operand;
+    uint32_t before = 0;
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
-    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS) {
+#pragma unroll 1
+    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS, before = CONFIG::CODE_STEPS - before) {
+        begin_part<CONFIG>(c, before);
         if (!sum_group_step<CONFIG, 0>(sums, c, left, operand)) break;
         if (!sum_group_step<CONFIG, 1>(sums, c, left - 1, operand)) break;
         if (!sum_group_step<CONFIG, 2>(sums, c, left - 2, operand)) break;
-        if (!sum_group_step<CONFIG, 3>(sums, c, left - 3, operand)) break;
-        if (!sum_group_step<CONFIG, 4>(sums, c, left - 4, operand)) break;
-        if (!sum_group_step<CONFIG, 5>(sums, c, left - 5, operand)) break;
     }
     hold<CONFIG>(sums);
 }
@@ -110,10 +125,10 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
 
 template <class CONFIG>
 __device__ static inline void produce_groups(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t loader,
-                                             slice_loader<CONFIG> &slices)
+                                             part_loader<CONFIG> &parts)
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_dec<CONFIG::PRODUCER>();
-    if (loader == 0 && elect_sync()) load_slices<CONFIG>(p, shared, -1, slices);
+    if (loader == 0 && elect_sync()) load_parts<CONFIG>(p, shared, -1, parts);
     if (loader == 1 && elect_sync()) load_boxes_of_rows<CONFIG>(p, shared);
 }
 
@@ -122,19 +137,19 @@ template <class CONFIG> __device__ static inline void mixed_input_groups_gemm(co
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0), warp = warp_of_cta();
     const int32_t loader = (int32_t)warp - CONFIG::WARPS;
-    slice_loader<CONFIG> slices;
+    part_loader<CONFIG> parts;
     if (loader < 0) clear_missing_rows<CONFIG>(p, shared);
     if (loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
     if (p.epilogue.grouped) griddepcontrol_wait();
     if (loader == 0 && elect_sync()) {
         initialize_rows_barriers<CONFIG>(shared);
-        slices = slice_loader_of<CONFIG>(p);
-        load_slices<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, slices);
+        parts = part_loader_of<CONFIG>(p);
+        load_parts<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, parts);
     }
     __syncthreads();
     griddepcontrol_launch_dependents();
     if (loader < 0) consume_groups<CONFIG>(p, shared);
-    else produce_groups<CONFIG>(p, shared, loader, slices);
+    else produce_groups<CONFIG>(p, shared, loader, parts);
 }
 
 /* The arguments behind `tile` are the table's columns. */

@@ -42,7 +42,7 @@ template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_cons
     const uint32_t of_group = shared + CONFIG::AT_CODES + c.at.group * CONFIG::SLICE_BYTES,
                    thread = c.at.warp * 32 + c.at.lane;
     c.codes = of_group + thread * 16;
-    c.scales = of_group + BSMI_PREPACKED_CODE_BYTES + thread / 4 * OF_TWO_ROWS;
+    c.scales = of_group + CONFIG::CODE_STEPS * CONFIG::STEP_BYTES + thread / 4 * OF_TWO_ROWS;
     c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
     c.notifies = thread == 0;
     return c;
@@ -161,6 +161,7 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
 template <class CONFIG>
 __device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
 {
+    static_assert(CONFIG::CODE_STEPS == 6, "the steps below; two sets of operands take turns");
     step_operand even, odd = {};
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
