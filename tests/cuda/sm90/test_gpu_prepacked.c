@@ -131,7 +131,7 @@ static bool is_tried(int kernel, int n, int problem, int problems)
                has_groups = problem + 2 == problems;
     if (!is_simulated() || one_is_asked_for()) return true;
     if (strstr(name, "_mma_sync_") != NULL) return problem % 4 == n % 4 && !has_groups;
-    if (strstr(name, "_groups_") != NULL) return has_groups || is_last || (n + problem) % 3 == 0;
+    if (strstr(name, "_groups_") != NULL) return has_groups || (n + problem) % 6 == 0;
     if (has_groups) return n == 0;
     return of_many_rows ? is_last || (n + problem) % 3 == 0 : !is_last;
 }
