@@ -6,16 +6,49 @@
  * decode.  One set of operand registers is enough then, as many as four warpgroups have room for. */
 #pragma once
 
+#include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
 #include "cuda/sm90/kernels/mixed_input_groups_instances.h"
+#include "cuda/sm90/operand/prepacked_registers.cuh"
 #include "cuda/sm90/pipeline/mixed_input_groups_producer.cuh"
-#include "mixed_input_rows.cuh"
+#include "mixed_input_multiply.cuh"
 
 template <class CODES, int ROWS, int GROUPS, int STAGES, int CODE_STAGES, int STEPS>
 struct mixed_input_groups_config : mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES, STEPS> {
     using ALL = mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES, STEPS>;
-    static constexpr bool NARROWS = true;
     static constexpr int PRODUCER = 32, CONSUMER = ((GROUPS + 1) * ALL::EVEN - PRODUCER) / GROUPS / 8 * 8;
 };
+
+/* What a thread keeps from step to step. */
+template <class CONFIG> struct groups_consumer {
+    consumer_thread at;
+    uint32_t codes, scales;               /* addresses of this thread's in stage 0 */
+    uint32_t rows;                        /* low half of the descriptor of the rows of A in stage 0 */
+    bool notifies;                        /* the loader of A's rows, for its warpgroup */
+
+    gemm_ring<CONFIG> ring;
+    gemm_ring<typename CONFIG::codes_ring> codes_ring;
+    prepacked_scales<typename CONFIG::CODES> of_part;
+    bool large;                           /* scales of the part */
+    int32_t width;                        /* rows of A that the tile's products have */
+    uint32_t never;                       /* 0, which ptxas does not know */
+};
+
+template <class CONFIG>
+__device__ static inline groups_consumer<CONFIG> groups_consumer_of(const bsmi_mixed_input_parameters &p,
+                                                                    uint32_t shared)
+{
+    constexpr uint32_t OF_TWO_ROWS = 2 * BSMI_PREPACKED_COLUMNS / CONFIG::BLOCK;
+    groups_consumer<CONFIG> c = {};
+    c.at = consumer_thread_of(shared);
+    const uint32_t of_group = shared + CONFIG::AT_CODES + c.at.group * CONFIG::SLICE_BYTES,
+                   thread = c.at.warp * 32 + c.at.lane;
+    c.codes = of_group + thread * 16;
+    c.scales = of_group + CONFIG::CODE_STEPS * CONFIG::STEP_BYTES + thread / 4 * OF_TWO_ROWS;
+    c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
+    c.notifies = thread == 0;
+    c.never = p.segment_count > BSMI_MOST_SEGMENTS ? shared : 0;
+    return c;
+}
 
 /* For finishing a tile of at most N rows, or of those of a chunk: places in shared memory are the same. */
 template <class CONFIG, int N> struct narrowed_config : CONFIG {
@@ -36,7 +69,7 @@ __device__ static inline void finish_narrowed(const bsmi_mixed_input_parameters 
 /* Tables that the tile is finished with have as many rows as it is finished with. */
 template <class CONFIG>
 __device__ static inline prepacked_finish begin_narrowed(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
-                                                         const rows_consumer<CONFIG> &c)
+                                                         const groups_consumer<CONFIG> &c)
 {
     constexpr int ROWS = CONFIG::ROWS;
     if (c.width == ROWS / 4) return begin_prepacked_finish<narrowed_config<CONFIG, ROWS / 4>>(p, tile, c.at);
@@ -52,7 +85,7 @@ template <class CONFIG> __device__ static inline int32_t width_of_tile(const gem
 }
 
 /* Scales of a part of a slice, whose steps before it are `before`. */
-template <class CONFIG> __device__ static inline void begin_part(rows_consumer<CONFIG> &c, uint32_t before)
+template <class CONFIG> __device__ static inline void begin_part(groups_consumer<CONFIG> &c, uint32_t before)
 {
     using RING = typename CONFIG::codes_ring;
     constexpr int WORDS = CONFIG::CODES::MICRO ? 2 : 1;
@@ -62,30 +95,72 @@ template <class CONFIG> __device__ static inline void begin_part(rows_consumer<C
     for (int step = 0; step < CONFIG::CODE_STEPS; step++)
 #pragma unroll
         for (int word = 0; word < WORDS; word++)
-            c.of_slice.words[step][word] = load_shared(from + (step * WORDS + word) * 4);
-    c.large = are_large(c.of_slice);
+            c.of_part.words[step][word] = load_shared(from + (step * WORDS + word) * 4);
+    c.large = are_large(c.of_part);
 }
 
-/* Step STEP of a part; left: steps of the tile behind this one.  True if there is one. */
 template <class CONFIG, int STEP>
-__device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t left,
+__device__ static inline void decode_step(const groups_consumer<CONFIG> &c, step_operand &operand)
+{
+    using CODES = typename CONFIG::CODES;
+    const uint4 codes =
+        load_shared_v4(c.codes + c.codes_ring.stage * CONFIG::CODE_BYTES + STEP * CONFIG::STEP_BYTES);
+#pragma unroll
+    for (int row = 0; row < 2; row++)
+        if (c.large) decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_part.words[STEP], row, operand);
+        else decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_part.words[STEP], row, operand);
+}
+
+/* A step's products, of as many rows of A as the tile needs.  The votes tell ptxas that no warp divides here. */
+template <class CONFIG>
+__device__ static inline void issue_width(tile_sums<CONFIG> &sums, const groups_consumer<CONFIG> &c,
+                                          const step_operand &operand, uint32_t a)
+{
+    constexpr int ROWS = CONFIG::ROWS;
+    if (__all_sync(0xffffffff, c.width == ROWS / 4)) {
+        wgmma_fence();
+        issue_narrowed<ROWS / 4>(sums, operand, a);
+        wgmma_commit_group();
+    } else if (__all_sync(0xffffffff, c.width == ROWS / 2)) {
+        wgmma_fence();
+        issue_narrowed<ROWS / 2>(sums, operand, a);
+        wgmma_commit_group();
+    } else {
+        wgmma_fence();
+        issue_step<CONFIG>(sums, operand, a);
+        wgmma_commit_group();
+    }
+}
+
+/* Step STEP of a part; left: steps of the tile behind this one.  True if there is one.  Operand registers are read
+ * behind the wait for the products that read them: before CUDA 13.3 ptxas takes them for free once such a product has
+ * been issued (release notes of 13.3, ptxas). */
+template <class CONFIG, int STEP>
+__device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, groups_consumer<CONFIG> &c, int32_t left,
                                              step_operand &operand)
 {
+    using CODES_RING = typename CONFIG::codes_ring;
     const uint32_t stage = c.ring.stage;
-    decode_codes<CONFIG, STEP>(c, read_codes<CONFIG, STEP>(c), operand);
-    if (STEP == CONFIG::CODE_STEPS - 1 || left == 0) end_slice<CONFIG>(c);
+    decode_step<CONFIG, STEP>(c, operand);
+    if (STEP == CONFIG::CODE_STEPS - 1 || left == 0) {
+        release_read_stage<CONFIG>(empty_barrier<CODES_RING>(c.at.shared, c.codes_ring.stage), c.at.lane == 0);
+        c.codes_ring.next();
+    }
     mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
-    issue_rows<CONFIG>(sums, c, operand, c.rows + stage * (CONFIG::A_BYTES / 16));
+    issue_width<CONFIG>(sums, c, operand, c.rows + stage * (CONFIG::A_BYTES / 16));
     wgmma_wait_group<0>();
-    keep_operand(c.kept, operand);
+#pragma unroll
+    for (int i = 0; i < 16; i += 4)
+        if (c.never != 0)
+            store_shared_v4(c.never, make_uint4(operand[i], operand[i + 1], operand[i + 2], operand[i + 3]));
     release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, stage), c.notifies);
     c.ring.next();
     return left > 0;
 }
 
-/* The sums of a tile, in the order of sum_rows. */
+/* The sums of a tile, K ascending, 16 columns at a time. */
 template <class CONFIG>
-__device__ static inline void sum_group(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
+__device__ static inline void sum_group(tile_sums<CONFIG> &sums, groups_consumer<CONFIG> &c, int32_t steps)
 {
     static_assert(CONFIG::CODE_STEPS == 3, "the steps below");
     step_operand operand;
@@ -107,7 +182,7 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_inc<CONFIG::CONSUMER>();
     transposed_sums<CONFIG> sums;
-    rows_consumer<CONFIG> c = rows_consumer_of<CONFIG>(shared);
+    groups_consumer<CONFIG> c = groups_consumer_of<CONFIG>(p, shared);
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
@@ -120,7 +195,6 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
         else if (c.width == CONFIG::ROWS / 2) finish_narrowed<CONFIG, CONFIG::ROWS / 2>(p, tile, c.at, finish, sums);
         else finish_narrowed<CONFIG, CONFIG::ROWS>(p, tile, c.at, finish, sums);
     }
-    if (p.segment_count > BSMI_MOST_SEGMENTS) store_shared(shared, c.kept);       /* never, which ptxas does not know */
 }
 
 template <class CONFIG>
@@ -142,7 +216,9 @@ template <class CONFIG> __device__ static inline void mixed_input_groups_gemm(co
     if (loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
     if (p.epilogue.grouped) griddepcontrol_wait();
     if (loader == 0 && elect_sync()) {
-        initialize_rows_barriers<CONFIG>(shared);
+        initialize_ring<CONFIG>(shared, 1, CONFIG::GROUPS);
+        initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::WARPS);
+        fence_mbarrier_init();
         parts = part_loader_of<CONFIG>(p);
         load_parts<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, parts);
     }

@@ -31,7 +31,6 @@ template <class CONFIG> struct rows_consumer {
     prepacked_scales<typename CONFIG::CODES> of_slice;
     bool large;                           /* scales of the slice */
     uint32_t kept;                        /* of keep_operand */
-    int32_t width;                        /* NARROWS: rows of A that the tile's products have */
 };
 
 template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_consumer_of(uint32_t shared)
@@ -42,7 +41,7 @@ template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_cons
     const uint32_t of_group = shared + CONFIG::AT_CODES + c.at.group * CONFIG::SLICE_BYTES,
                    thread = c.at.warp * 32 + c.at.lane;
     c.codes = of_group + thread * 16;
-    c.scales = of_group + CONFIG::CODE_STEPS * CONFIG::STEP_BYTES + thread / 4 * OF_TWO_ROWS;
+    c.scales = of_group + BSMI_PREPACKED_CODE_BYTES + thread / 4 * OF_TWO_ROWS;
     c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
     c.notifies = thread == 0;
     return c;
@@ -99,32 +98,6 @@ __device__ static inline void keep_operand(uint32_t &kept, const step_operand &o
         asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(kept) : "r"(operand[i]), "r"(operand[i + 1]));
 }
 
-/* A step's products, of as many rows of A as the tile needs where the configuration NARROWS them. */
-template <class CONFIG>
-__device__ static inline void issue_rows(tile_sums<CONFIG> &sums, const rows_consumer<CONFIG> &c,
-                                         const step_operand &operand, uint32_t a)
-{
-    if constexpr (CONFIG::NARROWS) {
-        if (__all_sync(0xffffffff, c.width == CONFIG::ROWS / 4)) {
-            wgmma_fence();
-            issue_narrowed<CONFIG::ROWS / 4>(sums, operand, a);
-            wgmma_commit_group();
-        } else if (__all_sync(0xffffffff, c.width == CONFIG::ROWS / 2)) {
-            wgmma_fence();
-            issue_narrowed<CONFIG::ROWS / 2>(sums, operand, a);
-            wgmma_commit_group();
-        } else {
-            wgmma_fence();
-            issue_step<CONFIG>(sums, operand, a);
-            wgmma_commit_group();
-        }
-    } else {
-        wgmma_fence();
-        issue_step<CONFIG>(sums, operand, a);
-        wgmma_commit_group();
-    }
-}
-
 template <class CONFIG> __device__ static inline void release_rows(const rows_consumer<CONFIG> &c)
 {
     release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, c.before), c.notifies);
@@ -141,7 +114,9 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
     const uint32_t stage = c.ring.stage;
     uint4 codes;
     mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
-    issue_rows<CONFIG>(sums, c, now, c.rows + stage * (CONFIG::A_BYTES / 16));
+    wgmma_fence();
+    issue_step<CONFIG>(sums, now, c.rows + stage * (CONFIG::A_BYTES / 16));
+    wgmma_commit_group();
     if (NEXT == 0 || left == 0) end_slice<CONFIG>(c);
     if (left > 0) {
         if (NEXT == 0) begin_slice<CONFIG>(c);
@@ -161,7 +136,6 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
 template <class CONFIG>
 __device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
 {
-    static_assert(CONFIG::CODE_STEPS == 6, "the steps below; two sets of operands take turns");
     step_operand even, odd = {};
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
@@ -191,7 +165,7 @@ __device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p,
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        gemm_tile tile = gemm_tile_of<CONFIG, true>(p, number, { 0, 0 });
+        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
         tile.column += (int32_t)c.at.group * 64;
         prepacked_finish finish = begin_prepacked_finish<CONFIG>(p, tile, c.at);
         sum_rows<CONFIG>(sums[0], c, steps);

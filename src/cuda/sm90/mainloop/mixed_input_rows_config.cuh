@@ -11,8 +11,6 @@ struct mixed_input_rows_config {
     using PARAMETERS = bsmi_mixed_input_parameters;
     static constexpr int ROWS = ROWS_, GROUPS = GROUPS_, COLUMNS = 64 * GROUPS, STAGES = STAGES_;
 
-    static constexpr bool NARROWS = false;             /* products to the rows that a tile has */
-
     /* There is no cluster; what other kernels share with these asks for it. */
     static constexpr int CLUSTER_ROWS = 1, CLUSTER_COLUMNS = 1, CLUSTER = 1;
 
