@@ -124,7 +124,7 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = bsmi_cuda_cost_tiles(g, p), last = tiles % clusters;
     const double steps = mixed_input_steps(g, p), waves = (double)(tiles / clusters), step = step_of_tile(g, p),
-                 tile = TILE_NANOSECONDS + g->cost.tile;
+                 tile = TILE_NANOSECONDS + (p->groups > 0 ? g->cost.tile : 0);
     const bool alone = g->cost.alone > 0 && last * g->cluster_columns <= gpu->sm_count;
     /* Behind a kernel that dequantizes A, it takes longer by about what one launch takes; others hide theirs behind
      * what comes in front. */

@@ -94,9 +94,9 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
 
 /* Shared memory from its beginning: the rings of A's rows and of slices; tables of rows and columns; sums on their way
  * to D; barriers. */
-#define BSMI_MIXED_INPUT_ROWS_REGIONS(X, block, rows, groups, stages, code_stages, steps) \
+#define BSMI_MIXED_INPUT_ROWS_REGIONS(X, block, rows, groups, stages, code_stages)     \
     X(A, (stages) * (rows) * BSMI_K_STEP * 2)                                          \
-    X(CODES, (code_stages) * (groups) * BSMI_PREPACKED_PART_BYTES(block, steps))       \
+    X(CODES, (code_stages) * (groups) * BSMI_PREPACKED_SLICE_BYTES(block))             \
     X(TABLES, (groups) * 12 * ((rows) + 64))                                           \
     X(CHUNKS, (groups) * 4 * 80 * 32)                                                  \
     X(FULL, (stages) * 8)                                                              \

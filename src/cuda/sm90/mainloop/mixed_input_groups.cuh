@@ -12,9 +12,9 @@
 #include "cuda/sm90/pipeline/mixed_input_groups_producer.cuh"
 #include "mixed_input_multiply.cuh"
 
-template <class CODES, int ROWS, int GROUPS, int STAGES, int CODE_STAGES, int STEPS>
-struct mixed_input_groups_config : mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES, STEPS> {
-    using ALL = mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES, STEPS>;
+template <class CODES, int ROWS, int GROUPS, int STAGES, int CODE_STAGES>
+struct mixed_input_groups_config : mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES> {
+    using ALL = mixed_input_rows_config<CODES, ROWS, GROUPS, STAGES, CODE_STAGES>;
     static constexpr int PRODUCER = 32, CONSUMER = ((GROUPS + 1) * ALL::EVEN - PRODUCER) / GROUPS / 8 * 8;
 };
 
@@ -27,8 +27,8 @@ template <class CONFIG> struct groups_consumer {
 
     gemm_ring<CONFIG> ring;
     gemm_ring<typename CONFIG::codes_ring> codes_ring;
-    prepacked_scales<typename CONFIG::CODES> of_part;
-    bool large;                           /* scales of the part */
+    prepacked_scales<typename CONFIG::CODES> of_slice;
+    bool large;                           /* scales of the slice */
     int32_t width;                        /* rows of A that the tile's products have */
     uint32_t never;                       /* 0, which ptxas does not know */
 };
@@ -43,7 +43,7 @@ __device__ static inline groups_consumer<CONFIG> groups_consumer_of(const bsmi_m
     const uint32_t of_group = shared + CONFIG::AT_CODES + c.at.group * CONFIG::SLICE_BYTES,
                    thread = c.at.warp * 32 + c.at.lane;
     c.codes = of_group + thread * 16;
-    c.scales = of_group + CONFIG::CODE_STEPS * CONFIG::STEP_BYTES + thread / 4 * OF_TWO_ROWS;
+    c.scales = of_group + BSMI_PREPACKED_CODE_BYTES + thread / 4 * OF_TWO_ROWS;
     c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
     c.notifies = thread == 0;
     c.never = p.segment_count > BSMI_MOST_SEGMENTS ? shared : 0;
@@ -84,31 +84,15 @@ template <class CONFIG> __device__ static inline int32_t width_of_tile(const gem
     return rows <= CONFIG::ROWS / 4 ? CONFIG::ROWS / 4 : rows <= CONFIG::ROWS / 2 ? CONFIG::ROWS / 2 : CONFIG::ROWS;
 }
 
-/* Scales of a part of a slice, whose steps before it are `before`. */
-template <class CONFIG> __device__ static inline void begin_part(groups_consumer<CONFIG> &c, uint32_t before)
-{
-    using RING = typename CONFIG::codes_ring;
-    constexpr int WORDS = CONFIG::CODES::MICRO ? 2 : 1;
-    const uint32_t from = c.scales + c.codes_ring.stage * CONFIG::CODE_BYTES + before * WORDS * 4;
-    mbarrier_wait_parity(full_barrier<RING>(c.at.shared, c.codes_ring.stage), c.codes_ring.parity);
-#pragma unroll
-    for (int step = 0; step < CONFIG::CODE_STEPS; step++)
-#pragma unroll
-        for (int word = 0; word < WORDS; word++)
-            c.of_part.words[step][word] = load_shared(from + (step * WORDS + word) * 4);
-    c.large = are_large(c.of_part);
-}
-
 template <class CONFIG, int STEP>
 __device__ static inline void decode_step(const groups_consumer<CONFIG> &c, step_operand &operand)
 {
     using CODES = typename CONFIG::CODES;
-    const uint4 codes =
-        load_shared_v4(c.codes + c.codes_ring.stage * CONFIG::CODE_BYTES + STEP * CONFIG::STEP_BYTES);
+    const uint4 codes = load_shared_v4(c.codes + c.codes_ring.stage * CONFIG::CODE_BYTES + STEP * 2048);
 #pragma unroll
     for (int row = 0; row < 2; row++)
-        if (c.large) decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_part.words[STEP], row, operand);
-        else decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_part.words[STEP], row, operand);
+        if (c.large) decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_slice.words[STEP], row, operand);
+        else decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_slice.words[STEP], row, operand);
 }
 
 /* A step's products, of as many rows of A as the tile needs.  The votes tell ptxas that no warp divides here. */
@@ -132,7 +116,7 @@ __device__ static inline void issue_width(tile_sums<CONFIG> &sums, const groups_
     }
 }
 
-/* Step STEP of a part; left: steps of the tile behind this one.  True if there is one.  Operand registers are read
+/* Step STEP of a slice; left: steps of the tile behind this one.  True if there is one.  Operand registers are read
  * behind the wait for the products that read them: before CUDA 13.3 ptxas takes them for free once such a product has
  * been issued (release notes of 13.3, ptxas). */
 template <class CONFIG, int STEP>
@@ -141,6 +125,12 @@ __device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, groups_con
 {
     using CODES_RING = typename CONFIG::codes_ring;
     const uint32_t stage = c.ring.stage;
+    if (STEP == 0) {
+        mbarrier_wait_parity(full_barrier<CODES_RING>(c.at.shared, c.codes_ring.stage), c.codes_ring.parity);
+        c.of_slice =
+            read_prepacked_scales<typename CONFIG::CODES>(c.scales + c.codes_ring.stage * CONFIG::CODE_BYTES);
+        c.large = are_large(c.of_slice);
+    }
     decode_step<CONFIG, STEP>(c, operand);
     if (STEP == CONFIG::CODE_STEPS - 1 || left == 0) {
         release_read_stage<CONFIG>(empty_barrier<CODES_RING>(c.at.shared, c.codes_ring.stage), c.at.lane == 0);
@@ -162,17 +152,16 @@ __device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, groups_con
 template <class CONFIG>
 __device__ static inline void sum_group(tile_sums<CONFIG> &sums, groups_consumer<CONFIG> &c, int32_t steps)
 {
-    static_assert(CONFIG::CODE_STEPS == 3, "the steps below");
     step_operand operand;
-    uint32_t before = 0;
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
-#pragma unroll 1
-    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS, before = CONFIG::CODE_STEPS - before) {
-        begin_part<CONFIG>(c, before);
+    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS) {
         if (!sum_group_step<CONFIG, 0>(sums, c, left, operand)) break;
         if (!sum_group_step<CONFIG, 1>(sums, c, left - 1, operand)) break;
         if (!sum_group_step<CONFIG, 2>(sums, c, left - 2, operand)) break;
+        if (!sum_group_step<CONFIG, 3>(sums, c, left - 3, operand)) break;
+        if (!sum_group_step<CONFIG, 4>(sums, c, left - 4, operand)) break;
+        if (!sum_group_step<CONFIG, 5>(sums, c, left - 5, operand)) break;
     }
     hold<CONFIG>(sums);
 }
@@ -199,10 +188,10 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
 
 template <class CONFIG>
 __device__ static inline void produce_groups(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t loader,
-                                             part_loader<CONFIG> &parts)
+                                             slice_loader<CONFIG> &slices)
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_dec<CONFIG::PRODUCER>();
-    if (loader == 0 && elect_sync()) load_parts<CONFIG>(p, shared, -1, parts);
+    if (loader == 0 && elect_sync()) load_slices<CONFIG>(p, shared, -1, slices);
     if (loader == 1 && elect_sync()) load_boxes_of_rows<CONFIG>(p, shared);
 }
 
@@ -211,7 +200,7 @@ template <class CONFIG> __device__ static inline void mixed_input_groups_gemm(co
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0), warp = warp_of_cta();
     const int32_t loader = (int32_t)warp - CONFIG::WARPS;
-    part_loader<CONFIG> parts;
+    slice_loader<CONFIG> slices;
     if (loader < 0) clear_missing_rows<CONFIG>(p, shared);
     if (loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
     if (p.epilogue.grouped) griddepcontrol_wait();
@@ -219,13 +208,13 @@ template <class CONFIG> __device__ static inline void mixed_input_groups_gemm(co
         initialize_ring<CONFIG>(shared, 1, CONFIG::GROUPS);
         initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::WARPS);
         fence_mbarrier_init();
-        parts = part_loader_of<CONFIG>(p);
-        load_parts<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, parts);
+        slices = slice_loader_of<CONFIG>(p);
+        load_slices<CONFIG>(p, shared, CONFIG::codes_ring::STAGES, slices);
     }
     __syncthreads();
     griddepcontrol_launch_dependents();
     if (loader < 0) consume_groups<CONFIG>(p, shared);
-    else produce_groups<CONFIG>(p, shared, loader, parts);
+    else produce_groups<CONFIG>(p, shared, loader, slices);
 }
 
 /* The arguments behind `tile` are the table's columns. */

@@ -86,10 +86,9 @@ template <class CONFIG> __device__ static inline uint32_t rows_of_slice(uint32_t
     return __reduce_or_sync(0xffffffff, first + stage * (CONFIG::STEPS * CONFIG::A_BYTES / 16));
 }
 
-/* decoded(): what else is done before the sums arrive. */
-template <class CONFIG, bool SPECIAL, class SLICES, class WORK>
+template <class CONFIG, bool SPECIAL, class SLICES>
 __device__ static inline void take_slice(const SLICES &slices, slice_place<CONFIG> &place, int32_t slice, int32_t count,
-                                         const slice_order &order, tile_sums<CONFIG> &sums, WORK decoded)
+                                         const slice_order &order, tile_sums<CONFIG> &sums)
 {
     using CODES_RING = typename CONFIG::codes_ring;
     const consumer_thread &at = slices.at;
@@ -98,7 +97,6 @@ __device__ static inline void take_slice(const SLICES &slices, slice_place<CONFI
     slices.template decode<SPECIAL>(place.codes_ring.stage, slice, operand);
     release_read_stage<CONFIG>(empty_barrier<CODES_RING>(at.shared, place.codes_ring.stage), at.lane == 0);
     if (slice + CONFIG::GROUPS >= count) slices.release_tile();
-    decoded();
     const uint32_t a = rows_of_slice<CONFIG>(at.shared, place.ring.stage);
     mbarrier_wait_parity(full_barrier<CONFIG>(at.shared, place.ring.stage), place.ring.parity);
     take_sums<CONFIG>(at, order, sums);
@@ -128,17 +126,16 @@ __device__ static inline void consume_slices(const bsmi_mixed_input_parameters &
         for (bool first = true; slice < count; slice += CONFIG::GROUPS, first = false) {
             const bool begins = slice == 0, ends = slice + 1 == count;
             const slice_order order = { begins, ends, begins && n == 0, ends && is_last };
-            const auto find_next = [&] {
-                if (slice + CONFIG::GROUPS >= count && !is_last)
-                    next = mixed_input_tile<CONFIG, true>(p, number + gridDim.x);
-            };
             if (ends) slices.before_last_slice(p, tile);
-            if (slices.is_special()) take_slice<CONFIG, true>(slices, place, slice, count, order, sums[0], find_next);
-            else take_slice<CONFIG, false>(slices, place, slice, count, order, sums[0], find_next);
+            if (slices.is_special()) take_slice<CONFIG, true>(slices, place, slice, count, order, sums[0]);
+            else take_slice<CONFIG, false>(slices, place, slice, count, order, sums[0]);
             if (first && finishes) slices.after_first_slice(p, tile);
         }
         number += gridDim.x;
-        if (number < tiles) slices.begin_next(p, next, n + 1, count);
+        if (number < tiles) {
+            next = mixed_input_tile<CONFIG, true>(p, number);
+            slices.begin_next(p, next, n + 1, count);
+        }
         if (finishes) slices.end_tile(p, tile, sums);
     }
 }

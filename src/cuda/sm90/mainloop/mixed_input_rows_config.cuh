@@ -5,7 +5,7 @@
 #include "mixed_input_config.cuh"
 
 /* The parameters are columns of the table in mixed_input_instances.h. */
-template <class CODES_, int ROWS_, int GROUPS_, int STAGES_, int CODE_STAGES_, int CODE_STEPS_ = BSMI_PREPACKED_STEPS>
+template <class CODES_, int ROWS_, int GROUPS_, int STAGES_, int CODE_STAGES_>
 struct mixed_input_rows_config {
     using CODES = CODES_;
     using PARAMETERS = bsmi_mixed_input_parameters;
@@ -26,9 +26,9 @@ struct mixed_input_rows_config {
     /* A stage of A is a step of 64 columns. */
     static constexpr int K_BYTES = BSMI_K_STEP * 2, A_BYTES = ROWS * K_BYTES;
 
-    /* A stage of B's codes: a slice of prepacked weights for each warpgroup, or some steps of one. */
-    static constexpr int BLOCK = CODES::MICRO ? 16 : 32, CODE_STEPS = CODE_STEPS_, STEP_BYTES = 64 * 64 / 2,
-                         SLICE_BYTES = BSMI_PREPACKED_PART_BYTES(BLOCK, CODE_STEPS), CODE_BYTES = GROUPS * SLICE_BYTES;
+    /* A stage of B's codes: a slice of prepacked weights for each warpgroup. */
+    static constexpr int BLOCK = CODES::MICRO ? 16 : 32, SLICE_BYTES = BSMI_PREPACKED_SLICE_BYTES(BLOCK),
+                         CODE_BYTES = GROUPS * SLICE_BYTES, CODE_STEPS = BSMI_PREPACKED_STEPS;
 
     /* For the epilogue: each warpgroup has tables and chunks of its own. */
     static constexpr int ROW_TABLE_BYTES = 3 * 4 * ROWS, TABLE_BYTES = ROW_TABLE_BYTES + 3 * 4 * 64;
@@ -36,7 +36,7 @@ struct mixed_input_rows_config {
 
     enum : int {
 #define PLACE(name, bytes) AT_##name, END_OF_##name = AT_##name + (bytes) - 1,
-        BSMI_MIXED_INPUT_ROWS_REGIONS(PLACE, BLOCK, ROWS, GROUPS, STAGES, CODE_STAGES_, CODE_STEPS)
+        BSMI_MIXED_INPUT_ROWS_REGIONS(PLACE, BLOCK, ROWS, GROUPS, STAGES, CODE_STAGES_)
 #undef PLACE
         SHARED_BYTES
     };
@@ -47,7 +47,7 @@ struct mixed_input_rows_config {
     };
 
     static_assert(CODES::NIBBLES, "codes of four bits");
-    static_assert(BSMI_PREPACKED_STEPS % CODE_STEPS == 0, "stages are parts of slices");
+    static_assert(CODE_STEPS % 2 == 0, "two sets of operands take turns in a slice");
     static_assert(ROWS % CHUNK == 0 && CHUNK % 16 == 0, "a warp finishes 16 rows at a time");
     static_assert(A_BYTES % 1024 == 0 && ROWS <= 256, "boxes are whole swizzle patterns of at most 256 rows");
     static_assert(SLICE_BYTES % 16 == 0 && AT_CODES % 16 == 0 && AT_CHUNKS % 16 == 0 && AT_FULL % 8 == 0,

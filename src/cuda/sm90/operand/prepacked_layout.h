@@ -20,10 +20,6 @@ enum {
 #define BSMI_PREPACKED_SLICE_BYTES(block) \
     (BSMI_PREPACKED_CODE_BYTES + BSMI_PREPACKED_ROWS * BSMI_PREPACKED_COLUMNS / (block))
 
-/* Some of a slice's steps, with the scales of all of them. */
-#define BSMI_PREPACKED_PART_BYTES(block, steps) \
-    ((steps) * (BSMI_PREPACKED_ROWS * 64 / 2) + BSMI_PREPACKED_ROWS * BSMI_PREPACKED_COLUMNS / (block))
-
 /* Slices of a tile. */
 static inline int64_t bsmi_prepacked_slices(int64_t columns)
 {

@@ -25,7 +25,7 @@ __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, s
     for (int g = 0; g < CONFIG::GROUPS; g++) {
         const int64_t in_matrix = min((int64_t)(tile.column / 64 + g), p.matrix_tiles - 1),
                       in_all = tile.matrix * p.b_batch_step * p.matrix_tiles + in_matrix;
-        at.from[g] = p.prepacked + in_all * p.tile_slices * BSMI_PREPACKED_SLICE_BYTES(CONFIG::BLOCK);
+        at.from[g] = p.prepacked + in_all * p.tile_slices * CONFIG::SLICE_BYTES;
     }
 }
 
