@@ -47,11 +47,11 @@
 #define BSMI_COST_nvfp4_32x64_prepacked               {  103, .tile = 500 }
 #define BSMI_COST_nvfp4_64x64_prepacked               {  155 }
 /* Measured on an H100. */
-#define BSMI_COST_mxfp4_64x128_rows_prepacked         {  265, .tile = 500 }
+#define BSMI_COST_mxfp4_64x128_rows_prepacked         {  265, .tile = 1500 }
 #define BSMI_COST_mxfp4_128x64_rows_prepacked         {  230 }
 #define BSMI_COST_mxfp4_128x128_rows_prepacked        {  384 }
 #define BSMI_COST_mxfp4_256x128_rows_prepacked        {  670 }
-#define BSMI_COST_nvfp4_64x128_rows_prepacked         {  295, .tile = 500 }
+#define BSMI_COST_nvfp4_64x128_rows_prepacked         {  295, .tile = 1500 }
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  238 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  402 }
 #define BSMI_COST_nvfp4_256x128_rows_prepacked        {  690 }
