@@ -30,12 +30,11 @@ template <class CONFIG> struct groups_consumer {
     prepacked_scales<typename CONFIG::CODES> of_slice;
     bool large;                           /* scales of the slice */
     int32_t width;                        /* rows of A that the tile's products have */
-    uint32_t never;                       /* 0, which ptxas does not know */
+    uint32_t kept;                        /* what operands that products have read are mixed into */
 };
 
 template <class CONFIG>
-__device__ static inline groups_consumer<CONFIG> groups_consumer_of(const bsmi_mixed_input_parameters &p,
-                                                                    uint32_t shared)
+__device__ static inline groups_consumer<CONFIG> groups_consumer_of(uint32_t shared)
 {
     constexpr uint32_t OF_TWO_ROWS = 2 * BSMI_PREPACKED_COLUMNS / CONFIG::BLOCK;
     groups_consumer<CONFIG> c = {};
@@ -46,7 +45,6 @@ __device__ static inline groups_consumer<CONFIG> groups_consumer_of(const bsmi_m
     c.scales = of_group + BSMI_PREPACKED_CODE_BYTES + thread / 4 * OF_TWO_ROWS;
     c.rows = (uint32_t)wgmma_descriptor(shared + CONFIG::AT_A);
     c.notifies = thread == 0;
-    c.never = p.segment_count > BSMI_MOST_SEGMENTS ? shared : 0;
     return c;
 }
 
@@ -89,10 +87,15 @@ __device__ static inline void decode_step(const groups_consumer<CONFIG> &c, step
 {
     using CODES = typename CONFIG::CODES;
     const uint4 codes = load_shared_v4(c.codes + c.codes_ring.stage * CONFIG::CODE_BYTES + STEP * 2048);
+    if (c.large) {
 #pragma unroll
-    for (int row = 0; row < 2; row++)
-        if (c.large) decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_slice.words[STEP], row, operand);
-        else decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_slice.words[STEP], row, operand);
+        for (int row = 0; row < 2; row++)
+            decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_slice.words[STEP], row, operand);
+    } else {
+#pragma unroll
+        for (int row = 0; row < 2; row++)
+            decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_slice.words[STEP], row, operand);
+    }
 }
 
 /* A step's products, of as many rows of A as the tile needs.  The votes tell ptxas that no warp divides here. */
@@ -140,9 +143,8 @@ __device__ static inline bool sum_group_step(tile_sums<CONFIG> &sums, groups_con
     issue_width<CONFIG>(sums, c, operand, c.rows + stage * (CONFIG::A_BYTES / 16));
     wgmma_wait_group<0>();
 #pragma unroll
-    for (int i = 0; i < 16; i += 4)
-        if (c.never != 0)
-            store_shared_v4(c.never, make_uint4(operand[i], operand[i + 1], operand[i + 2], operand[i + 3]));
+    for (int i = 0; i < 16; i += 2)
+        asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(c.kept) : "r"(operand[i]), "r"(operand[i + 1]));
     release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, stage), c.notifies);
     c.ring.next();
     return left > 0;
@@ -171,7 +173,7 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_inc<CONFIG::CONSUMER>();
     transposed_sums<CONFIG> sums;
-    groups_consumer<CONFIG> c = groups_consumer_of<CONFIG>(p, shared);
+    groups_consumer<CONFIG> c = groups_consumer_of<CONFIG>(shared);
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
@@ -184,6 +186,7 @@ __device__ static inline void consume_groups(const bsmi_mixed_input_parameters &
         else if (c.width == CONFIG::ROWS / 2) finish_narrowed<CONFIG, CONFIG::ROWS / 2>(p, tile, c.at, finish, sums);
         else finish_narrowed<CONFIG, CONFIG::ROWS>(p, tile, c.at, finish, sums);
     }
+    if (p.segment_count > BSMI_MOST_SEGMENTS) store_shared(shared, c.kept);       /* never, which ptxas does not know */
 }
 
 template <class CONFIG>
