@@ -59,4 +59,9 @@
 #define BSMI_COST_mxfp4_64x256_groups_prepacked       {  520, .narrow = 440, .tile = 3400 }
 #define BSMI_COST_nvfp4_64x256_groups_prepacked       {  560, .narrow = 480, .tile = 3400 }
 
+#define BSMI_COST_mxfp4_256x64_rows_prepacked {0}
+#define BSMI_COST_mxfp4_64x64_rows_prepacked {0}
+#define BSMI_COST_nvfp4_256x64_rows_prepacked {0}
+#define BSMI_COST_nvfp4_64x64_rows_prepacked {0}
+
 #endif
