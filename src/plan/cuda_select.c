@@ -167,8 +167,8 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     return BSM_OK;
 }
 
-/* Rows of A that are few for prepacked weights, unless groups share them. */
-enum { MOST_PREPACKED_ROWS = 1024 };
+/* Rows of A for which prepacked weights have been measured faster, unless groups share them. */
+enum { MOST_PREPACKED_ROWS = 4096 };
 
 /* Prepacked weights serve where rows of bf16 would, with the same bits; requantized ones are kept as they are made. */
 bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct bsmi_product *p, int forced,

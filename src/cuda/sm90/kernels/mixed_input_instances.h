@@ -84,12 +84,11 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
 /* Rows of prepacked weights: D of `rows` x 64 `groups` a CTA, whose consumer warpgroups have 64 rows of B each. */
 /*    tile                  rows g  st codes */
 #define BSMI_SM90_MIXED_INPUT_ROWS(X) \
-    X(64x128_rows_prepacked, 64, 2, 14, 3) \
-    X(128x64_rows_prepacked, 128, 1, 9, 4) \
-    X(128x128_rows_prepacked, 128, 2, 7, 3) \
-    X(256x128_rows_prepacked, 256, 2, 4, 2) \
-    X(256x64_rows_prepacked, 256, 1, 5, 3) \
-    X(64x64_rows_prepacked, 64, 1, 16, 6)
+    X(64x128_rows_prepacked,  64, 2, 14, 3) \
+    X(128x64_rows_prepacked, 128, 1,  9, 4) \
+    X(256x64_rows_prepacked, 256, 1,  5, 3) \
+    X(128x128_rows_prepacked,128, 2,  7, 3) \
+    X(256x128_rows_prepacked,256, 2,  4, 2)
 
 /* Two warps load, of a warpgroup that gives several others its registers. */
 #define BSMI_MIXED_INPUT_ROWS_THREADS(groups) ((groups) == 1 ? 128 + 64 : 128 * ((groups) + 1))
