@@ -57,7 +57,7 @@ __device__ static inline void finish_stored_tile(const bsmi_mixed_input_paramete
 struct prepacked_finish {
     bool plain;                           /* a factor for all is all that D asks for; else the tables are filled */
     uint32_t exponents;                   /* not 0: there are others than 0; of a plain tile what this thread knows of
-                                             it, bits that have come from memory and are looked at behind the products */
+                                             it, as read from memory: it is looked at behind the products */
 };
 
 /* Whether D is the sums times one factor, but for exponents. */

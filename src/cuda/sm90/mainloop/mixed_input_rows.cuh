@@ -85,7 +85,8 @@ __device__ static inline void decode_codes(const rows_consumer<CONFIG> &c, step_
 }
 
 /* Step 0 of a slice whose scales have just been read. */
-template <class CONFIG> __device__ static inline void decode_first(const rows_consumer<CONFIG> &c, step_operand &operand)
+template <class CONFIG>
+__device__ static inline void decode_first(const rows_consumer<CONFIG> &c, step_operand &operand)
 {
     if (c.large) decode_codes<CONFIG, 0, PREPACKED_LARGE>(c, operand);
     else decode_codes<CONFIG, 0, PREPACKED_SMALL>(c, operand);
@@ -99,8 +100,8 @@ __device__ static inline void keep_operand(uint32_t never, const step_operand &o
 {
 #pragma unroll
     for (int i = 0; i < 16; i += 4)
-        asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.shared.v4.u32 [%0], {%1, %2, %3, %4};\n}" ::"r"(never),
-                     "r"(operand[i]), "r"(operand[i + 1]), "r"(operand[i + 2]), "r"(operand[i + 3]));
+        asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.shared.v4.u32 [%0], {%1, %2, %3, %4};\n}"
+                     ::"r"(never), "r"(operand[i]), "r"(operand[i + 1]), "r"(operand[i + 2]), "r"(operand[i + 3]));
 }
 
 template <class CONFIG> __device__ static inline void release_rows(const rows_consumer<CONFIG> &c)
