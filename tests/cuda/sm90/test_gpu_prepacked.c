@@ -222,10 +222,10 @@ static void contract(struct test *t)
     struct contexts c;
     if (!panels_open(t, &c)) return;
     struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR),
-                   many = nibble_operand(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
+                   many = nibble_operand(BSM_FORMAT_BF16, 5000, 64, 0, BSM_LAYOUT_LINEAR),
                    b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR),
                    d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
-                   of_many = nibble_operand(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
+                   of_many = nibble_operand(BSM_FORMAT_FP32, 5000, 70, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false), operand_fill(t, &b, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
     bsm_plan *plan = NULL, *of_many_rows = NULL;

@@ -29,10 +29,8 @@ template <class CONFIG> struct rows_consumer {
     uint32_t before;                      /* the stage of the step before */
     gemm_ring<typename CONFIG::codes_ring> codes_ring;
     prepacked_scales<typename CONFIG::CODES> of_slice;
-    bool large, of_warp_are_large;        /* scales of the slice: of any of the four warps, whose wgmma are the same
-                                             instructions; of this one */
+    bool large;                           /* scales of the slice */
     uint32_t never;                       /* 0, which ptxas does not know: of keep_operand */
-    uint4 codes_of_next;                  /* of the step to be decoded next */
 };
 
 template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_consumer_of(uint32_t shared)
@@ -56,14 +54,13 @@ template <class CONFIG> __device__ static inline void begin_slice(rows_consumer<
     using RING = typename CONFIG::codes_ring;
     mbarrier_wait_parity(full_barrier<RING>(c.at.shared, c.codes_ring.stage), c.codes_ring.parity);
     c.of_slice = read_prepacked_scales<typename CONFIG::CODES>(c.scales + c.codes_ring.stage * CONFIG::CODE_BYTES);
-    c.of_warp_are_large = are_large(c.of_slice);
-    c.large = !CONFIG::CODES::MICRO && barrier_or(1 + c.at.group, 128, c.of_warp_are_large);
+    c.large = are_large(c.of_slice);
 }
 
+/* The loader has the fence between these reads and the next bytes. */
 template <class CONFIG> __device__ static inline void end_slice(rows_consumer<CONFIG> &c)
 {
     using RING = typename CONFIG::codes_ring;
-    fence_proxy_async_shared();
     __syncwarp();
     if (c.at.lane == 0) mbarrier_arrive(empty_barrier<RING>(c.at.shared, c.codes_ring.stage));
     c.codes_ring.next();
@@ -75,21 +72,19 @@ template <class CONFIG, int STEP> __device__ static inline uint4 read_codes(cons
 }
 
 /* A step of the slice: both rows of the thread. */
-template <class CONFIG, int STEP, prepacked_range RANGE>
-__device__ static inline void decode_codes(const rows_consumer<CONFIG> &c, step_operand &operand)
+template <class CONFIG, int STEP>
+__device__ static inline void decode_codes(const rows_consumer<CONFIG> &c, const uint4 &codes, step_operand &operand)
 {
+    using CODES = typename CONFIG::CODES;
+    if (c.large) {
 #pragma unroll
-    for (int row = 0; row < 2; row++)
-        decode_prepacked_row<typename CONFIG::CODES, RANGE>(c.codes_of_next, c.of_slice.words[STEP], row, operand,
-                                                            c.of_warp_are_large);
-}
-
-/* Step 0 of a slice whose scales have just been read. */
-template <class CONFIG>
-__device__ static inline void decode_first(const rows_consumer<CONFIG> &c, step_operand &operand)
-{
-    if (c.large) decode_codes<CONFIG, 0, PREPACKED_LARGE>(c, operand);
-    else decode_codes<CONFIG, 0, PREPACKED_SMALL>(c, operand);
+        for (int row = 0; row < 2; row++)
+            decode_prepacked_row<CODES, PREPACKED_LARGE>(codes, c.of_slice.words[STEP], row, operand);
+    } else {
+#pragma unroll
+        for (int row = 0; row < 2; row++)
+            decode_prepacked_row<CODES, PREPACKED_SMALL>(codes, c.of_slice.words[STEP], row, operand);
+    }
 }
 
 /* Products --------------------------------------------------------------------------------------------------------- */
@@ -109,69 +104,55 @@ template <class CONFIG> __device__ static inline void release_rows(const rows_co
     release_stage<CONFIG>(empty_barrier<CONFIG>(c.at.shared, c.before), c.notifies);
 }
 
-/* Step STEP of a slice, whose scales are of RANGE: its products are issued behind those of the step before.  Meanwhile
- * the next step, whose codes have been read, is decoded into registers that nothing under way reads, and codes of the
- * one behind it are read.  left: steps of the tile behind this one.  True if there is one. */
-template <class CONFIG, int STEP, prepacked_range RANGE>
+/* Step STEP of a slice: its products are issued behind those of the step before, which are waited for then, and the
+ * next step is decoded into the registers that they have read.  left: steps of the tile behind this one.  True if there
+ * is one. */
+template <class CONFIG, int STEP>
 __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, bool first, int32_t left,
-                                       step_operand (&sets)[3])
+                                       const step_operand &now, step_operand &other)
 {
-    constexpr int NEXT = (STEP + 1) % CONFIG::CODE_STEPS, SECOND = (STEP + 2) % CONFIG::CODE_STEPS;
+    constexpr int NEXT = (STEP + 1) % CONFIG::CODE_STEPS;
     const uint32_t stage = c.ring.stage;
+    uint4 codes;
     mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
     wgmma_fence();
-    issue_step<CONFIG>(sums, sets[STEP % 3], c.rows + stage * (CONFIG::A_BYTES / 16));
+    issue_step<CONFIG>(sums, now, c.rows + stage * (CONFIG::A_BYTES / 16));
     wgmma_commit_group();
+    if (NEXT == 0 || left == 0) end_slice<CONFIG>(c);
     if (left > 0) {
-        if constexpr (NEXT == 0) decode_first<CONFIG>(c, sets[0]);
-        else decode_codes<CONFIG, NEXT, RANGE>(c, sets[NEXT % 3]);
-        if (left == 1 || SECOND == 0) end_slice<CONFIG>(c);
-        if (left > 1) {
-            if (SECOND == 0) begin_slice<CONFIG>(c);
-            c.codes_of_next = read_codes<CONFIG, SECOND>(c);
-        }
+        if (NEXT == 0) begin_slice<CONFIG>(c);
+        codes = read_codes<CONFIG, NEXT>(c);
     }
     wgmma_wait_group<1>();
-    keep_operand(c.never, sets[SECOND % 3]);
+    keep_operand(c.never, other);
     if (!first) release_rows<CONFIG>(c);
     c.before = stage;
     c.ring.next();
-    return left > 0;
-}
-
-template <class CONFIG, prepacked_range RANGE>
-__device__ static inline bool sum_slice(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, bool first, int32_t left,
-                                        step_operand (&sets)[3])
-{
-    return sum_step<CONFIG, 0, RANGE>(sums, c, first, left, sets)
-           && sum_step<CONFIG, 1, RANGE>(sums, c, false, left - 1, sets)
-           && sum_step<CONFIG, 2, RANGE>(sums, c, false, left - 2, sets)
-           && sum_step<CONFIG, 3, RANGE>(sums, c, false, left - 3, sets)
-           && sum_step<CONFIG, 4, RANGE>(sums, c, false, left - 4, sets)
-           && sum_step<CONFIG, 5, RANGE>(sums, c, false, left - 5, sets);
+    if (left == 0) return false;
+    decode_codes<CONFIG, NEXT>(c, codes, other);
+    return true;
 }
 
 /* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
 template <class CONFIG>
 __device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
 {
-    step_operand sets[3] = {};
-    bool more = true;
+    step_operand even, odd = {};
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
     begin_slice<CONFIG>(c);
-    c.codes_of_next = read_codes<CONFIG, 0>(c);
-    decode_first<CONFIG>(c, sets[0]);
-    if (steps > 1) c.codes_of_next = read_codes<CONFIG, 1>(c);
-    else end_slice<CONFIG>(c);
-    for (int32_t left = steps - 1; more; left -= CONFIG::CODE_STEPS) {
-        const bool first = left + 1 == steps;
-        if (c.large) more = sum_slice<CONFIG, PREPACKED_LARGE>(sums, c, first, left, sets);
-        else more = sum_slice<CONFIG, PREPACKED_SMALL>(sums, c, first, left, sets);
+    decode_codes<CONFIG, 0>(c, read_codes<CONFIG, 0>(c), even);
+    for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS) {
+        if (!sum_step<CONFIG, 0>(sums, c, left + 1 == steps, left, even, odd)) break;
+        if (!sum_step<CONFIG, 1>(sums, c, false, left - 1, odd, even)) break;
+        if (!sum_step<CONFIG, 2>(sums, c, false, left - 2, even, odd)) break;
+        if (!sum_step<CONFIG, 3>(sums, c, false, left - 3, odd, even)) break;
+        if (!sum_step<CONFIG, 4>(sums, c, false, left - 4, even, odd)) break;
+        if (!sum_step<CONFIG, 5>(sums, c, false, left - 5, odd, even)) break;
     }
     wgmma_wait_group<0>();
-#pragma unroll
-    for (int i = 0; i < 3; i++) keep_operand(c.never, sets[i]);
+    keep_operand(c.never, even);
+    keep_operand(c.never, odd);
     hold<CONFIG>(sums);
     release_rows<CONFIG>(c);
 }

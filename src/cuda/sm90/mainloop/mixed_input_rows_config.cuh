@@ -47,7 +47,7 @@ struct mixed_input_rows_config {
     };
 
     static_assert(CODES::NIBBLES, "codes of four bits");
-    static_assert(CODE_STEPS % 3 == 0, "three sets of operands take turns in a slice");
+    static_assert(CODE_STEPS % 2 == 0, "two sets of operands take turns in a slice");
     static_assert(ROWS % CHUNK == 0 && CHUNK % 16 == 0, "a warp finishes 16 rows at a time");
     static_assert(A_BYTES % 1024 == 0 && ROWS <= 256, "boxes are whole swizzle patterns of at most 256 rows");
     static_assert(SLICE_BYTES % 16 == 0 && AT_CODES % 16 == 0 && AT_CHUNKS % 16 == 0 && AT_FULL % 8 == 0,

@@ -10,7 +10,7 @@
 #include "prepacked_bits.cuh"
 
 /* Scales of e8m0 of a warp's slice: all at most 2, as codes less 2 with the highest bit set, or some larger, and all as
- * codes less 60.  What decodes the latter decodes the former, too, where it is told that this warp's are not large. */
+ * codes less 60. */
 enum prepacked_range { PREPACKED_SMALL, PREPACKED_LARGE };
 
 /* Scales of a slice, a thread's two rows. */
@@ -44,15 +44,14 @@ template <class CODES> __device__ static inline bool are_large(const prepacked_s
 template <class CODES> struct prepacked_factors { uint32_t of[CODES::MICRO ? 2 : 1], before; };
 
 template <class CODES, prepacked_range RANGE>
-__device__ static inline prepacked_factors<CODES> factors_of_row(const uint32_t (&words)[CODES::MICRO ? 2 : 1], int row,
-                                                                 bool of_warp_are_large)
+__device__ static inline prepacked_factors<CODES> factors_of_row(const uint32_t (&words)[CODES::MICRO ? 2 : 1], int row)
 {
     if constexpr (CODES::MICRO) {
         return { { ptx_mul_bf16x2((words[row] << 4) & 0x07f007f0, 0x7b007b00),
                    ptx_mul_bf16x2((words[row] >> 4) & 0x07f007f0, 0x7b007b00) },
                  0x7f007f00 };
     } else {
-        const bool large = RANGE == PREPACKED_LARGE && of_warp_are_large;
+        constexpr bool large = RANGE == PREPACKED_LARGE;
         const uint32_t shifted = (row == 0 ? words[0] << 7 : words[0] >> 1) & 0x7f807f80;
         return { { large ? shifted + 0x1e001e00 : shifted }, large ? 0x7e807e80u : 0x3f803f80u };
     }
@@ -70,10 +69,10 @@ __device__ static inline uint32_t scaled_pair(uint32_t pair, const prepacked_fac
 /* Of one of the thread's two rows, a step. */
 template <class CODES, prepacked_range RANGE>
 __device__ static inline void decode_prepacked_row(const uint4 &codes, const uint32_t (&scales)[CODES::MICRO ? 2 : 1],
-                                                   int row, step_operand &operand, bool of_warp_are_large = true)
+                                                   int row, step_operand &operand)
 {
     uint32_t pairs[8];
-    const prepacked_factors<CODES> factors = factors_of_row<CODES, RANGE>(scales, row, of_warp_are_large);
+    const prepacked_factors<CODES> factors = factors_of_row<CODES, RANGE>(scales, row);
     unpack_pairs(row == 0 ? codes.x : codes.z, row == 0 ? codes.y : codes.w, pairs);
 #pragma unroll
     for (int i = 0; i < 8; i++) operand[i / 2 * 4 + i % 2 * 2 + row] = scaled_pair<CODES, RANGE>(pairs[i], factors, i);
