@@ -26,7 +26,7 @@
 #   make test-arm    the kernels for Arm, built by aarch64-linux-gnu-gcc, on qemu
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
-#   make planted-cuda  bugs planted in kernels, on cudasim: minutes
+#   make planted-cuda  bugs planted in kernels, on cudasim: minutes; planted-gfxsim: in gfxsim itself, a minute
 #   make test-sim    Blackwell's kernels on cudasim: every two of kernel, sizes and K, every pair; goes on where it was, build/simulated.log
 #   make test-sim-full  the whole grid, 100 schedules, blockscale verify of every pair on every kernel, bugs planted in the kernels,
 #                    instructions taken out of them, bench/b200.sh: four hours of one processor and more; goes on where it was
@@ -160,6 +160,11 @@ test-gpu-sanitizer:
 	@$(call build,release)
 	@cd build/release && $(CURDIR)/tests/cuda/sanitize
 
+planted-gfxsim:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@gfxsim/tests/planted/planted.py build/release
+
 planted-cuda:
 	@scripts/need $(tools) python3
 	@$(call build,release)
@@ -253,4 +258,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch search-python test-bare-python test-bare format clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda planted-gfxsim test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch search-python test-bare-python test-bare format clean

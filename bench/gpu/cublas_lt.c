@@ -8,7 +8,7 @@
 
 /* Numbers of cublasLt.h, cublas_api.h and library_types.h. */
 enum { TYPE_FP32 = 0, TYPE_BF16 = 14, TYPE_E4M3 = 28, TYPE_E5M2 = 29, TYPE_E2M1 = 33, SUMS_FP32 = 68, TRANSPOSE = 1 };
-enum { TRANSPOSE_A = 3, A_SCALES = 17, B_SCALES = 18, A_SCALE_MODE = 31, B_SCALE_MODE = 32, MOST_WORKSPACE = 1 };
+enum { TRANSPOSE_A = 3, A_SCALES = 17, B_SCALES = 18, FAST_SUMS = 25, A_SCALE_MODE = 31, B_SCALE_MODE = 32, MOST_WORKSPACE = 1 };
 enum { SCALES_OF_16_UE4M3 = 1, SCALES_OF_32_UE8M0 = 2 };
 static const size_t workspace_bytes = (size_t)64 << 20;
 
@@ -68,10 +68,12 @@ static int mode_of(bsm_format format)
 static bool describe(const struct functions *f, struct cublas_lt *lt, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k)
 {
     const int a_type = type_of(a), b_type = type_of(b), a_mode = mode_of(a), b_mode = mode_of(b), transpose = TRANSPOSE;
+    const int8_t fast_sums = 1;
     return a_type >= 0 && b_type >= 0 && f->describe(&lt->product, SUMS_FP32, TYPE_FP32) == 0 &&
            lt->set(lt->product, TRANSPOSE_A, &transpose, sizeof transpose) == 0 &&
-           lt->set(lt->product, A_SCALE_MODE, &b_mode, sizeof b_mode) == 0 &&
-           lt->set(lt->product, B_SCALE_MODE, &a_mode, sizeof a_mode) == 0 &&
+           (lt->one_scale ? lt->set(lt->product, FAST_SUMS, &fast_sums, sizeof fast_sums) == 0
+                          : lt->set(lt->product, A_SCALE_MODE, &b_mode, sizeof b_mode) == 0 &&
+                                lt->set(lt->product, B_SCALE_MODE, &a_mode, sizeof a_mode) == 0) &&
            f->layout(&lt->a, b_type, (uint64_t)k, (uint64_t)n, k) == 0 && f->layout(&lt->b, a_type, (uint64_t)k, (uint64_t)m, k) == 0 &&
            f->layout(&lt->d, TYPE_BF16, (uint64_t)n, (uint64_t)m, n) == 0;
 }
@@ -88,11 +90,9 @@ static bool ask(const struct functions *f, struct cublas_lt *lt)
     return true;
 }
 
-void cublas_lt_prepare(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k, float alpha,
-                       struct cublas_lt *lt)
+static void prepare(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k, struct cublas_lt *lt)
 {
     struct functions f;
-    *lt = (struct cublas_lt){ .alpha = alpha };
     void *library = open_library(lt->why, sizeof lt->why);
     if (library == NULL) return;
     if (!find_functions(library, &f, lt)) {
@@ -108,12 +108,25 @@ void cublas_lt_prepare(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, i
                  bsm_format_get((int)a)->name, a == b ? "" : " x ", a == b ? "" : bsm_format_get((int)b)->name);
 }
 
+void cublas_lt_prepare(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k, float alpha,
+                       struct cublas_lt *lt)
+{
+    *lt = (struct cublas_lt){ .alpha = alpha };
+    prepare(gpu, a, b, m, n, k, lt);
+}
+
+void cublas_lt_prepare_one_scale(struct gpu *gpu, bsm_format a, bsm_format b, int64_t m, int64_t n, int64_t k, struct cublas_lt *lt)
+{
+    *lt = (struct cublas_lt){ .one_scale = true, .alpha = 1 };
+    prepare(gpu, a, b, m, n, k, lt);
+}
+
 void cublas_lt_run(const struct gpu *gpu, struct cublas_lt *lt, const bsm_matrix *a, const bsm_matrix *b, void *d)
 {
     const float zero = 0;
     const void *a_scales = a->scales, *b_scales = b->scales;
-    int status = lt->set(lt->product, A_SCALES, &b_scales, sizeof b_scales);
-    if (status == 0) status = lt->set(lt->product, B_SCALES, &a_scales, sizeof a_scales);
+    int status = lt->one_scale ? 0 : lt->set(lt->product, A_SCALES, &b_scales, sizeof b_scales);
+    if (status == 0 && !lt->one_scale) status = lt->set(lt->product, B_SCALES, &a_scales, sizeof a_scales);
     if (status == 0)
         status = lt->multiply(lt->handle, lt->product, &lt->alpha, b->data, lt->a, a->data, lt->b, &zero, d, lt->d, d, lt->d,
                               lt->algorithm, lt->workspace, workspace_bytes, gpu->stream);

@@ -1,4 +1,5 @@
 /* Products beside their peers, see products.h. */
+#include "cublas_lt.h"
 #include "product.h"
 
 #include <math.h>
@@ -243,6 +244,16 @@ static void measure_parts(struct work *w)
 
 /* Works ------------------------------------------------------------------------------------------------------------------------ */
 
+/* Two ways, each at its own clock. */
+static void settle(struct work *w, enum section section, const char *peer, bool (*run)(void *), void *argument)
+{
+    struct way ours = way_of("our product", own_run, &w->own), theirs = way_of(peer, run, argument);
+    struct loop_state states[2];
+    loop_run_settled(&w->bench->gpu, (struct way *[]){ &ours, &theirs }, 2, SETTLED_ROUNDS,
+                     w->bench->divide > 1 ? 0 : settled_seconds, states);
+    row_times(new_row(w, section, peer, w->own.kernel), &ours, &theirs, &states[0], &states[1]);
+}
+
 /* Ours, cuBLAS, and, unless `unprepared` is NULL, dequantizing with cuBLAS, each at its own clock. */
 static void measure_settled(struct work *w, enum section prepared, const struct through_cublas *unprepared, const char *peer)
 {
@@ -280,6 +291,37 @@ void measure_large(struct bench *bench, const struct pair *pair, const struct sh
     work_free(&w);
 }
 
+/* The codes of both operands as cuBLASLt multiplies them with one scale for each matrix. */
+struct fp8_product {
+    struct work *work;
+    struct cublas_lt lt;
+    int next;
+};
+
+static bool fp8_multiply(void *argument)
+{
+    struct fp8_product *p = argument;
+    const struct places *of = p->work->coded;
+    cublas_lt_run(&p->work->bench->gpu, &p->lt, &of->a[p->next].matrix, &of->b[p->next].matrix, of->d[p->next]);
+    p->next = (p->next + 1) % of->count;
+    return true;
+}
+
+static void against_fp8(struct work *w)
+{
+    const struct pair *pair = &w->coded->pair;
+    const struct shape *s = &w->coded->shape;
+    struct fp8_product product = { .work = w };
+    if (pair->a != BSM_MXFP8_E4M3 || pair->b != BSM_MXFP8_E4M3) return;
+    cublas_lt_prepare_one_scale(&w->bench->gpu, pair->a, pair->b, s->m, s->n, s->k, &product.lt);
+    if (product.lt.why[0] != '\0') {
+        (void)new_row(w, SECTION_FAST_FP8, product.lt.why, w->own.kernel);
+        return;
+    }
+    against(w, SECTION_FAST_FP8, product.lt.name, fp8_multiply, &product);
+    settle(w, SECTION_SETTLED_FAST_FP8, product.lt.name, fp8_multiply, &product);
+}
+
 void measure_fast(struct bench *bench, const struct pair *pair, const struct shape *shape)
 {
     struct work w;
@@ -287,6 +329,7 @@ void measure_fast(struct bench *bench, const struct pair *pair, const struct sha
     work_make(bench, pair, shape, BSM_COMPUTE_FAST, &w);
     against(&w, SECTION_FAST, "cuBLAS on bf16", cublas_run, &w.prepared);
     measure_settled(&w, SECTION_SETTLED_FAST, NULL, "");
+    against_fp8(&w);
     work_free(&w);
 }
 

@@ -12,6 +12,7 @@ enum section {
     SECTION_TRITON,                       /* dot_scaled */
     SECTION_SETTLED_PREPARED, SECTION_SETTLED_DEQUANTIZED,      /* the first two again, each way by itself at its own clock */
     SECTION_FAST, SECTION_SETTLED_FAST,   /* BSM_COMPUTE_FAST, in turn and each way by itself */
+    SECTION_FAST_FP8, SECTION_SETTLED_FAST_FP8,  /* the same beside cuBLASLt on the codes, with one scale for all */
     SECTION_SMALL,                        /* few rows: dequantize, then cuBLAS */
     SECTION_SMALL_PREPACKED,                 /* the same, weights packed once */
     SECTION_SMALL_PREPARED,               /* few rows: cuBLAS on values dequantized beforehand */

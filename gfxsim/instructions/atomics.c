@@ -77,11 +77,6 @@ uint64_t atomic_combined(enum atomic how, uint32_t bytes, uint64_t old, uint64_t
 
 /* ---- on memory ---- */
 
-static uint64_t register_value(const struct wave *w, uint32_t row, uint32_t lane, uint32_t bytes)
-{
-    return w->vgpr[row][lane] | (bytes == 8 ? (uint64_t)w->vgpr[row + 1][lane] << 32 : 0);
-}
-
 static void combine(struct wave *w, const struct insn *in, const struct target *t, uint32_t row, struct event *e)
 {
     const uint32_t bytes = in->row->detail & ACCESS_BYTES;

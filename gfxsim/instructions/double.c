@@ -7,24 +7,10 @@
 
 #include <float.h>
 
-static double twice(uint64_t bits)
-{
-    double d;
-    memcpy(&d, &bits, 8);
-    return d;
-}
-static uint64_t bits_of(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, 8);
-    return bits;
-}
 #define DA twice(WA)
 #define DB twice(WB)
 #define DC twice(WC)
 
-static double least(double a, double b) { return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b; }
-static double most(double a, double b) { return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; }
 static double scaled_by(double a, int32_t n) { return ldexp(a, n > 3000 ? 3000 : n < -3000 ? -3000 : n); }
 static uint32_t double_exponent(double d)
 {

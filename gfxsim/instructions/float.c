@@ -3,14 +3,6 @@
 #include "families.h"
 #include "valu.h"
 
-/* IEEE mode: a result that is NaN is quiet. */
-static float least(float a, float b) { return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b; }
-static float most(float a, float b) { return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; }
-static float middle(float a, float b, float c)
-{
-    if (a != a || b != b || c != c) return least(least(a, b), c);
-    return most(least(a, b), least(most(a, b), c));
-}
 static float fused(float a, float b, float c) { return fmaf(a, b, c); }
 static float scaled_by(float a, int32_t n) { return ldexpf(a, n > 400 ? 400 : n < -400 ? -400 : n); }
 static uint32_t float_mantissa(uint32_t a)
@@ -63,8 +55,8 @@ LANES_OF(v_add_f32, as_bits(FA + FB))
 LANES_OF(v_sub_f32, as_bits(FA - FB))
 LANES_OF(v_subrev_f32, as_bits(FB - FA))
 LANES_OF(v_mul_f32, as_bits(FA * FB))
-LANES_OF(v_min_f32, as_bits(least(FA, FB)))
-LANES_OF(v_max_f32, as_bits(most(FA, FB)))
+LANES_OF(v_min_f32, as_bits((float)least(FA, FB)))
+LANES_OF(v_max_f32, as_bits((float)most(FA, FB)))
 LANES_OF(v_fmac_f32, as_bits(fused(FA, FB, as_float(x->d[l]))))
 LANES_OF(v_fmamk_f32, as_bits(fused(FA, as_float(x->s[3][l]), FB)))
 LANES_OF(v_fmaak_f32, as_bits(fused(FA, FB, as_float(x->s[3][l]))))
@@ -83,9 +75,9 @@ static const struct row rows2[] = {
 const struct family family_float2 = FAMILY("Vector ALU Operations", FORMAT_VOP2, rows2);
 
 LANES_OF(v_fma_f32, as_bits(fused(FA, FB, FC)))
-LANES_OF(v_min3_f32, as_bits(least(least(FA, FB), FC)))
-LANES_OF(v_max3_f32, as_bits(most(most(FA, FB), FC)))
-LANES_OF(v_med3_f32, as_bits(middle(FA, FB, FC)))
+LANES_OF(v_min3_f32, as_bits((float)least(least(FA, FB), FC)))
+LANES_OF(v_max3_f32, as_bits((float)most(most(FA, FB), FC)))
+LANES_OF(v_med3_f32, as_bits((float)middle(FA, FB, FC)))
 LANES_OF(v_ldexp_f32, as_bits(scaled_by(FA, SB)))
 
 static const struct row rows3[] = {

@@ -5,12 +5,6 @@
 #include "valu.h"
 
 static double half(uint32_t bits) { return (double)half_to_float((uint16_t)bits); }
-static double least(double a, double b) { return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b; }
-static double most(double a, double b) { return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; }
-static double middle(double a, double b, double c)
-{
-    return a != a || b != b || c != c ? least(least(a, b), c) : most(least(a, b), least(most(a, b), c));
-}
 /* Rounded once: the product of two halves is exact in fp64, and so is its sum with a third but for numbers so far apart
  * that the smaller one decides no more than a tie, which long double settles where it is longer. */
 static uint16_t fused(double a, double b, double c)
@@ -148,14 +142,7 @@ static int32_t saturated(const struct lanes *x, int32_t value)
 }
 HALVES_OF(v_add_i16, saturated(x, IA + IB))
 HALVES_OF(v_sub_i16, saturated(x, IA - IB))
-static uint32_t looked_up(uint32_t table, uint32_t a, uint32_t b, uint32_t c)
-{
-    uint32_t result = 0;
-    for (int i = 0; i < 8; i++)
-        if (table >> i & 1) result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
-    return result;
-}
-HALVES_OF(v_bitop3_b16, looked_up((uint32_t)x->in->omod << 6 | (uint32_t)x->in->abs << 3 | x->in->neg, PA, PB, PC))
+HALVES_OF(v_bitop3_b16, looked_up(truth_table(x->in), PA, PB, PC))
 /* numerator over denominator, from the quotient that fp32 has given */
 static uint16_t fixed(double quotient, double denominator, double numerator)
 {

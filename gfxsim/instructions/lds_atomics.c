@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static uint64_t register_value(const struct wave *w, const struct operand *o, uint32_t lane)
-{
-    const uint32_t row = operand_row(o);
-    return w->vgpr[row][lane] | (o->dwords == 2 ? (uint64_t)w->vgpr[row + 1][lane] << 32 : 0);
-}
-
 /* A byte is known afterwards where it was and those of the data are; an exchange needs only the data. */
 static void combine(struct wave *w, const struct insn *in, uint32_t lane, uint32_t at, const struct operand *data)
 {
@@ -23,8 +17,8 @@ static void combine(struct wave *w, const struct insn *in, uint32_t lane, uint32
     uint64_t old = 0;
     memcpy(&old, l->data + at, bytes);
     /* of a comparison the first data are compared, the second ones written */
-    const uint64_t first = register_value(w, &data[0], lane),
-                   value = how == ATOMIC_COMPARE ? register_value(w, &data[1], lane) : first,
+    const uint64_t first = register_value(w, operand_row(&data[0]), lane, bytes),
+                   value = how == ATOMIC_COMPARE ? register_value(w, operand_row(&data[1]), lane, bytes) : first,
                    now = atomic_combined(how, bytes, old, value, first);
     memcpy(l->data + at, &now, bytes);
     bool known = true;

@@ -42,8 +42,6 @@ static void known_halves(struct lanes *x)
 #define HB half(PB)
 #define HC half(PC)
 static double half(uint32_t bits) { return (double)half_to_float((uint16_t)bits); }
-static double least(double a, double b) { return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b; }
-static double most(double a, double b) { return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b; }
 static int32_t saturated(const struct lanes *x, int32_t v)
 {
     return !x->in->clamp ? v : v > 32767 ? 32767 : v < -32768 ? -32768 : v;

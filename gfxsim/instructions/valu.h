@@ -47,6 +47,45 @@ static inline void set_pair(uint32_t *row, uint32_t lane, uint64_t value)
     row[LANES + lane] = (uint32_t)(value >> 32);
 }
 
+static inline double twice(uint64_t bits)
+{
+    double d;
+    memcpy(&d, &bits, 8);
+    return d;
+}
+static inline uint64_t bits_of(double d)
+{
+    uint64_t bits;
+    memcpy(&bits, &d, 8);
+    return bits;
+}
+
+/* Of numbers of all types; a NaN gives way. */
+static inline double least(double a, double b)
+{
+    return a != a ? b : b != b ? a : a < b || (a == b && signbit(a)) ? a : b;
+}
+static inline double most(double a, double b)
+{
+    return a != a ? b : b != b ? a : a > b || (a == b && !signbit(a)) ? a : b;
+}
+static inline double middle(double a, double b, double c)
+{
+    return a != a || b != b || c != c ? least(least(a, b), c) : most(least(a, b), least(most(a, b), c));
+}
+
+static inline uint32_t looked_up(uint32_t table, uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t result = 0;
+    for (int i = 0; i < 8; i++)
+        if (table >> i & 1) result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
+    return result;
+}
+static inline uint32_t truth_table(const struct insn *in)
+{
+    return (uint32_t)in->omod << 6 | (uint32_t)in->abs << 3 | in->neg;
+}
+
 /* One expression a lane over A, B, C (bits), FA, FB, FC (floats), SA, SB, SC (signed). */
 #define LANES_OF(name, expression) \
     static void name(struct lanes *x) \

@@ -202,17 +202,6 @@ LANES_OF(v_or3_b32, A | B | C)
 LANES_OF(v_mad_u32_u16, (A & 0xffff) * (B & 0xffff) + C)
 /* Shifts of 0 to 4; larger ones count as 0. */
 WIDE_OF(v_lshl_add_u64, (WA << ((B & 7) > 4 ? 0 : B & 7)) + WC)
-static uint32_t looked_up(uint32_t table, uint32_t a, uint32_t b, uint32_t c)
-{
-    uint32_t result = 0;
-    for (int i = 0; i < 8; i++)
-        if (table >> i & 1) result |= ((i & 4) != 0 ? a : ~a) & ((i & 2) != 0 ? b : ~b) & ((i & 1) != 0 ? c : ~c);
-    return result;
-}
-static uint32_t truth_table(const struct insn *in)
-{
-    return (uint32_t)in->omod << 6 | (uint32_t)in->abs << 3 | in->neg;
-}
 LANES_OF(v_bitop3_b32, looked_up(truth_table(x->in), A, B, C))
 LANES_OF(v_mul_lo_u32, A * B)
 LANES_OF(v_mul_hi_u32, (uint64_t)A * B >> 32)

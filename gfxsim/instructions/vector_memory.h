@@ -22,6 +22,11 @@ enum atomic { ATOMIC_SWAP, ATOMIC_COMPARE, ATOMIC_ADD, ATOMIC_SUB, ATOMIC_SMIN, 
 /* `detail` of a row: bytes, and the operation above bit 16. */
 #define ATOMIC_DETAIL(bytes, how) ((uint32_t)(bytes) | (uint32_t)(how) << 16)
 
+/* A lane's 4 or 8 bytes of registers from this row on. */
+static inline uint64_t register_value(const struct wave *w, uint32_t row, uint32_t lane, uint32_t bytes)
+{
+    return w->vgpr[row][lane] | (bytes == 8 ? (uint64_t)w->vgpr[row + 1][lane] << 32 : 0);
+}
 /* What is in memory afterwards; `bytes` 4 or 8. */
 uint64_t atomic_combined(enum atomic how, uint32_t bytes, uint64_t old, uint64_t value, uint64_t compare);
 /* The run function of atomics on memory. */

@@ -234,10 +234,11 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
                                 size_t workspace_bytes);
 
 /* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B,
- * pair of formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as
- * it is stored (CPU kernels for few rows of A, up to 8; portable ones; groups along K; GPUs but Hopper and those of
- * compute capability 12.x, more rows of A than 1024 (12.x: some 64), other weights than MXFP4 and NVFP4) or the bytes
- * cannot be counted.
+ * pair of formats, gate, compute and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel
+ * reads B as it is stored (CPU kernels for few rows of A, up to 8, but one row by MXFP4, MXFP8 or NVFP4 with AMX; AMX's
+ * for more rows; portable ones; groups along K; GPUs but Hopper and those of compute capability 12.x, more rows of A
+ * than 4096 (12.x: some 64), other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST rounds them: then B is kept as
+ * it was rounded) or the bytes cannot be counted.
  * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
  * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
@@ -245,10 +246,10 @@ BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
 /* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of
  * them, aligned to 64, overlapping nothing that a product with them reads or writes.  To be made again when B changes.
  * Allocates nothing.
- * On a GPU: device memory; puts the work into product->stream and returns.  One layout serves every M of the same pair
- * of formats.  There products read prepacked weights while kernels in front of them in their stream still run: those
- * that are written otherwise than by this function or by a copy of CUDA's have to be complete before such kernels
- * begin.
+ * On a GPU: device memory; puts the work into product->stream and returns. One layout serves every M of the same pair
+ * of formats and the same compute. There products read prepacked weights while kernels in front of them in their stream
+ * still run: those that are written otherwise than by this function or by a copy of CUDA's have to be complete before
+ * such kernels begin.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel reads no prepacked weights). */
 BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
 

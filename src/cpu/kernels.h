@@ -25,15 +25,22 @@ extern const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx2, bsmi_fp32_c
 extern const struct bsmi_microkernel bsmi_fp32_chains_avx2, bsmi_fp32_chains_avx512;
 extern const struct bsmi_microkernel bsmi_bf16_dot_avx512, bsmi_bf16_dot_few_rows_avx512;
 
-/* Tiles of S by AMX. */
+/* How B is prepacked for one row (x86/one_row/panels.h). */
+extern const struct bsmi_b_panels bsmi_fp4_panels, bsmi_fp8_panels, bsmi_nvfp4_panels;
+
+/* Tiles of S by AMX, and with its bits. */
 size_t bsmi_bf16_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_tiles_amx(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_int8_tiles_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_int8_tiles_amx(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_bf16_few_rows_amx_scratch_bytes(int64_t rows, int64_t columns);
 void bsmi_bf16_few_rows_amx(const struct bsmi_tile *tile, void *scratch);
-size_t bsmi_fp4_one_row_amx_scratch_bytes(int64_t rows, int64_t columns);
-void bsmi_fp4_one_row_amx(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_bf16_dot_one_row_avx512_scratch_bytes(int64_t rows, int64_t columns);
+void bsmi_bf16_dot_one_row_avx512(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_nvfp4_one_row_avx512_scratch_bytes(int64_t rows, int64_t columns);
+void bsmi_nvfp4_one_row_avx512(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_fp4_one_row_vnni_scratch_bytes(int64_t rows, int64_t columns);
+void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch);
 #elif defined(__aarch64__)
 extern const struct bsmi_microkernel bsmi_int8_dot_i8mm, bsmi_int8_dot_dotprod, bsmi_bf16_mmla;
 #endif

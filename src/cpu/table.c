@@ -31,10 +31,13 @@ static bool sums_bf16(bsm_format a, bsm_format b)
     return bsmi_bf16_terms(bsm_format_get((int)a)->element) > 0 && bsmi_bf16_terms(bsm_format_get((int)b)->element) > 0;
 }
 
-/* B is mxfp4; A's numbers are one term each. */
-static bool sums_bf16_by_mxfp4(bsm_format a, bsm_format b)
+/* A's numbers are one term each; B is of one of the formats that one row has kernels for. */
+static bool is_one_term(bsm_format a) { return bsmi_bf16_terms(bsm_format_get((int)a)->element) == 1; }
+static bool sums_bf16_by_mxfp4(bsm_format a, bsm_format b) { return b == BSM_MXFP4 && is_one_term(a); }
+static bool sums_bf16_by_nvfp4(bsm_format a, bsm_format b) { return b == BSM_NVFP4 && is_one_term(a); }
+static bool sums_bf16_by_mxfp8(bsm_format a, bsm_format b)
 {
-    return b == BSM_MXFP4 && bsmi_bf16_terms(bsm_format_get((int)a)->element) == 1;
+    return (b == BSM_MXFP8_E4M3 || b == BSM_MXFP8_E5M2) && is_one_term(a);
 }
 
 /* Both are blocks of small integers with scales that are powers of two. */
@@ -88,26 +91,33 @@ const char *bsmi_family_order(enum bsmi_family family)
 #define MMLA_PAIR sums_bf16_pairs, BSMI_FAMILY_ARM_BF16
 #define AMX_PAIR sums_bf16, BSMI_FAMILY_AMX_BF16
 #define AMX_FP4_PAIR sums_bf16_by_mxfp4, BSMI_FAMILY_AMX_BF16
+#define AMX_FP8_PAIR sums_bf16_by_mxfp8, BSMI_FAMILY_AMX_BF16
+#define AMX_NVFP4_PAIR sums_bf16_by_nvfp4, BSMI_FAMILY_AMX_BF16
 #define AMX_INT8_PAIR sums_shifted_integers, BSMI_FAMILY_AMX_BF16
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
 #define BF16 (VNNI | BSM_CPU_AVX512_BF16)
 #define AMX (VNNI | BSM_CPU_AMX)
+#define AMX_BF16 (BF16 | BSM_CPU_AMX)
 #define I8MM BSM_CPU_I8MM
 #define BFMMLA BSM_CPU_BF16
 #define DOTPROD BSM_CPU_DOTPROD
 
-#define MICROKERNEL(name) &name, NULL, NULL, 0
-#define UNIT(name, sums_columns) NULL, bsmi_##name##_scratch_bytes, bsmi_##name, sums_columns
-#define TILES(isa, sum) NULL, bsmi_tile_scratch_##isa, bsmi_tile_##sum##_##isa, 0
+#define MICROKERNEL(name) &name, NULL, NULL, 0, NULL
+#define UNIT(name, sums_columns) NULL, bsmi_##name##_scratch_bytes, bsmi_##name, sums_columns, NULL
+#define ONE_ROW(name, panels) NULL, bsmi_##name##_scratch_bytes, bsmi_##name, 0, &bsmi_##panels##_panels
+#define TILES(isa, sum) NULL, bsmi_tile_scratch_##isa, bsmi_tile_##sum##_##isa, 0, NULL
 
 /* Best first; the last rows serve every pair on every CPU.
  *    name                           needs    pairs       register  tile at     rows
  *                                            and family            most           how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
-    { "fp4_one_row_amx",             AMX,    AMX_FP4_PAIR, 1, 32,   1, 2048,  1, UNIT(fp4_one_row_amx, 0) },
+    { "fp4_one_row_vnni",            AMX,    AMX_FP4_PAIR, 1, 32,   1, 2048,  1, ONE_ROW(fp4_one_row_vnni, fp4) },
+    { "bf16_dot_one_row_avx512",     AMX_BF16, AMX_FP8_PAIR, 1, 32, 1, 2048,  1,
+      ONE_ROW(bf16_dot_one_row_avx512, fp8) },
+    { "nvfp4_one_row_avx512",        AMX,    AMX_NVFP4_PAIR, 1, 32, 1, 2048,  1, ONE_ROW(nvfp4_one_row_avx512, nvfp4) },
     { "bf16_few_rows_amx",           AMX,    AMX_PAIR,   16, 32,   64, 2048, 64, UNIT(bf16_few_rows_amx, 0) },
     { "int8_tiles_amx",              AMX,    AMX_INT8_PAIR, 16, 32, 1024, 512, 0, UNIT(int8_tiles_amx, 256) },
     { "bf16_tiles_amx",              AMX,    AMX_PAIR,   16, 32, 1024,  512,  0, UNIT(bf16_tiles_amx, 256) },

@@ -10,6 +10,7 @@
 #include "matrix/matrix.h"
 
 struct bsmi_tile;
+struct bsmi_part;
 struct bsmi_microkernel;
 
 /* Kernels of a family give the same bits for a pair of formats: docs/guide/numerics.md has the order of sums of each.
@@ -21,6 +22,15 @@ enum bsmi_family {
     BSMI_FAMILY_AVX512_BF16,
     BSMI_FAMILY_ARM_BF16,
     BSMI_FAMILY_COUNT
+};
+
+/* How B is prepacked (prepacked.h): panels of so many of its rows by `chunk` columns of K. */
+struct bsmi_b_panels {
+    int columns;                          /* of the product: rows of B */
+    int64_t chunk;                        /* a multiple of BSMI_CHUNK / 2 */
+    size_t bytes;                         /* of a panel; a multiple of 64 */
+    bool row_exponents;                   /* a part has exponents of its rows (row_exponents.h) */
+    void (*pack)(const struct bsmi_part *part, int exact_block, void *panel);
 };
 
 static inline bool bsmi_family_is_portable(enum bsmi_family family) { return family <= BSMI_FAMILY_FP32_CHAINS; }
@@ -42,6 +52,7 @@ struct bsmi_kernel {
     void (*sum)(const struct bsmi_tile *tile, void *scratch);
     int64_t sums_columns;                 /* not 0, a multiple of 128: so many columns' sums may lie in a matrix of
                                              their own, and the kernel calls the tile's `finish` (tile.h) */
+    const struct bsmi_b_panels *panels;   /* of a kernel without a microkernel: how B may be prepacked; NULL: not */
 };
 
 /* The table, and how many rows it has.  The first row that a CPU runs and that serves a pair decides which family the

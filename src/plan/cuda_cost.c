@@ -13,11 +13,20 @@ static const double dequantized_element_nanoseconds = 0.00075, dequantizing_alon
                     ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
                     int8_element_nanoseconds = 0.00055;
 
+/* Tiles of so many rows that have at least `least` of them.  How groups share M rows is known to the device alone; they
+ * do so unevenly: their numbers of rows are taken to be distributed geometrically. */
+static double tiles_with_rows(const struct bsmi_product *p, int64_t tile_rows, int64_t least)
+{
+    const double mean = (double)p->m / (double)p->groups, more = mean / (1 + mean);
+    return (double)p->groups * pow(more, (double)least) / (1 - pow(more, (double)tile_rows));
+}
+
 int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
-    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows),
+    const int64_t tile_rows = g->tile_rows * g->cluster_rows,
                   columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
-    return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
+    if (p->groups == 0) return bsmi_ceil_div(p->m, tile_rows) * p->batch * columns;
+    return BSMI_MAX(1, (int64_t)ceil(tiles_with_rows(p, tile_rows, 1))) * columns;
 }
 
 /* Products of bf16 numbers for one of elements. */
@@ -81,13 +90,41 @@ static double operand_nanoseconds(const struct bsmi_gemm_instance *g, const stru
     return p->b.format == BSM_FORMAT_BF16 ? 0 : launched + dequantized_element_nanoseconds * rows * (double)p->k;
 }
 
+/* A step of K, where tiles that need half their rows or less have shorter products: the mean over all tiles. */
+static double step_of_tile(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
+{
+    const struct bsmi_gemm_cost *of = &g->cost;
+    const int64_t half = g->tile_rows / 2, last = p->m % g->tile_rows;
+    if (of->narrow == 0) return of->step;
+    const double all = p->groups > 0 ? tiles_with_rows(p, g->tile_rows, 1) : (double)bsmi_ceil_div(p->m, g->tile_rows);
+    const double wide = p->groups > 0 ? tiles_with_rows(p, g->tile_rows, half + 1) : all - (last > 0 && last <= half);
+    return all > 0 ? of->narrow + (of->step - of->narrow) * wide / all : of->step;
+}
+
+/* Groups together have more weights than the L2 cache: no kernel multiplies them faster than they arrive. */
+static double arriving_nanoseconds(const struct bsmi_product *p)
+{
+    const double bytes_a_nanosecond = 3000, l2_bytes = 40e6,
+                 scales = p->b.block > 0 ? 1.0 / p->b.block : 0,
+                 bytes = tiles_with_rows(p, p->m, 1) * (double)p->n * (double)p->k * (p->b.bits / 8.0 + scales);
+    return bytes > l2_bytes ? bytes / bytes_a_nanosecond : 0;
+}
+
+/* Steps of K of a tile: interleaved warpgroups have whole slices of prepacked weights. */
+static double mixed_input_steps(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
+{
+    const bool slices = bsmi_gemm_reads_prepacked(g) && g->schedule == BSMI_SCHEDULE_K_INTERLEAVED && p->groups > 0;
+    return (double)(slices ? bsmi_cuda_prepacked_steps(p->k) : bsmi_ceil_div(p->k, BSMI_K_STEP));
+}
+
 /* Without a kernel in front that dequantizes B: waves of tiles in which every CTA has a place, and a last one, whose
  * CTAs may have SMs for themselves. */
 static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = bsmi_cuda_cost_tiles(g, p), last = tiles % clusters;
-    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
+    const double steps = mixed_input_steps(g, p), waves = (double)(tiles / clusters), step = step_of_tile(g, p),
+                 tile = TILE_NANOSECONDS + (p->groups > 0 ? g->cost.tile : 0);
     const bool alone = g->cost.alone > 0 && last * g->cluster_columns <= gpu->sm_count;
     /* Behind a kernel that dequantizes A, it takes longer by about what one launch takes; others hide theirs behind
      * what comes in front. */
@@ -95,8 +132,8 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
     /* Prepacked weights are loaded before the kernel in front ends, where that leaves room: half of the SMs are enough
      * for this one. */
     if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->sm_count) launches -= EARLY_LAUNCH_NANOSECONDS;
-    return launches + waves * (TILE_NANOSECONDS + steps * g->cost.step) +
-           (last > 0 ? TILE_NANOSECONDS + steps * (alone ? g->cost.alone : g->cost.step) : 0);
+    const double all = waves * (tile + steps * step) + (last > 0 ? tile + steps * (alone ? g->cost.alone : step) : 0);
+    return launches + (p->groups > 0 ? fmax(all, arriving_nanoseconds(p)) : all);
 }
 
 /* Steps of K of a tile: of groups along it as many as there are where all have their share. */

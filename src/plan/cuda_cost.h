@@ -4,7 +4,7 @@
 
 #include "cuda/gemm/multiply.h"
 
-/* Tiles of clusters: of groups as many as there are where each has its share of a tile. */
+/* Tiles of clusters: of groups as many as are to be expected. */
 int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product);
 
 /* Of instance number `gemm`, in nanoseconds; 0: not known. */

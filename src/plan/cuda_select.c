@@ -167,10 +167,10 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     return BSM_OK;
 }
 
-/* Rows of A that are few for prepacked weights, unless groups share them. */
-enum { MOST_PREPACKED_ROWS = 1024 };
+/* Rows of A for which prepacked weights have been measured faster, unless groups share them. */
+enum { MOST_PREPACKED_ROWS = 4096 };
 
-/* Prepacked weights serve where rows of bf16 would, with the same bits. */
+/* Prepacked weights serve where rows of bf16 would, with the same bits; requantized ones are kept as they are made. */
 bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct bsmi_product *p, int forced,
                                       const struct bsmi_cuda_multiply *other, struct bsmi_cuda_multiply *c)
 {
@@ -180,6 +180,10 @@ bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct b
     double least = 0;
     int gemm = -1;
     *c = (struct bsmi_cuda_multiply){ .gemm = -1 };
+    if (other->gemm >= 0 && bsmi_gemm_instances[other->gemm].operands == BSMI_OPERANDS_FP8) {
+        *c = *other, c->keeps_b = true;
+        return BSM_OK;
+    }
     if (forced > 0 && bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[forced - 1])) {
         *c = *other;
         return BSM_OK;

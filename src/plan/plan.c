@@ -289,7 +289,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
-    if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &product, panels);
+    if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &plan->prepacked, &product, panels);
     if (status == BSM_OK) bsmi_cpu_prepack(&plan->cpu, &product, panels);
     return status;
 }

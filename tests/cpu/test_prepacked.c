@@ -6,7 +6,8 @@
 
 static const struct { bsm_format a, b; } pairs[] = {
     { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_NVFP4, BSM_MXFP4 }, { BSM_MXFP8_E4M3, BSM_MXFP6_E2M3 },
-    { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_MXINT8, BSM_MXINT8 },
+    { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_MXINT8, BSM_MXINT8 }, { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 },
+    { BSM_FORMAT_BF16, BSM_MXFP4 },
 };
 enum { PAIRS = sizeof pairs / sizeof pairs[0], M = 105, N = 86, K = 549, BATCH = 3 };
 
@@ -17,8 +18,10 @@ static struct operand filled(struct test *t, bsm_format format, int64_t rows, in
     struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns,
                                                      .batch = batch }, 0xff);
     operand_fill(t, &o, false);
-    /* Rows with a subnormal number may need B's codes beside its panels. */
-    for (size_t i = 0; format == BSM_FORMAT_BF16 && i < o.data_bytes / 2; i++) ((uint16_t *)o.m.data)[i] |= 0x0080;
+    /* Rows with a subnormal number, or one far from 1, may need B's codes beside its panels: exponents of -15 to 0. */
+    uint16_t *const numbers = o.m.data;
+    for (size_t i = 0; format == BSM_FORMAT_BF16 && i < o.data_bytes / 2; i++)
+        numbers[i] = (uint16_t)((numbers[i] & 0x87ff) | 0x3800);
     return o;
 }
 

@@ -9,6 +9,7 @@ enum { SUMS_COLUMNS = 256 };
 
 /* Of the emulation (units/emulated_tiles.h); elsewhere nothing tells. */
 __attribute__((weak)) long emulated_int8_products(void);
+__attribute__((weak)) long emulated_bf16_products(void);
 
 const struct bsmi_kernel *kernel_named(const char *name)
 {
@@ -78,24 +79,56 @@ void compare_sums(struct test *t, const struct operand *a, const struct operand 
     }
 }
 
-enum way compare_kernels(struct test *t, const char *first, const char *second, const struct operand *a,
-                         const struct operand *b, struct where at)
+/* B as the kernel's panels, behind which nothing may be read. */
+static unsigned char *prepack(const struct bsmi_kernel *kernel, const struct bsmi_tile *tile, int64_t columns)
+{
+    const struct bsmi_b_panels *const panels = kernel->panels;
+    const int64_t strips = bsmi_ceil_div(columns, panels->columns), of_strip = bsmi_ceil_div(tile->k, panels->chunk);
+    unsigned char *const all = guarded_at_end((size_t)(strips * of_strip) * panels->bytes, 64, 0xff), *to = all;
+    for (int64_t first = 0; first < columns; first += panels->columns)
+        for (int64_t k = 0; k < tile->k; k += panels->chunk, to += panels->bytes) {
+            const struct bsmi_part part = { tile->b, 0, first, BSMI_MIN(panels->columns, columns - first), tile->split,
+                                            k, BSMI_MIN(panels->chunk, tile->k - k), NULL };
+            panels->pack(&part, 0, to);
+        }
+    return all;
+}
+
+static enum way compare(struct test *t, const char *first, const char *second, const struct operand *a,
+                        const struct operand *b, struct where at, bool prepacked)
 {
     struct bsmi_matrix ma, mb;
     struct tables ta, tb;
-    const int64_t columns = at.split == 0 ? b->m.rows - at.first_column : 2 * at.split - at.first_column;
-    const struct bsmi_tile tile = { .a = resolve(t, a, &ma, &ta), .b = resolve(t, b, &mb, &tb), .row = at.first_row,
+    const int64_t all_columns = at.split == 0 ? b->m.rows : 2 * at.split, columns = all_columns - at.first_column;
+    struct bsmi_tile tile = { .a = resolve(t, a, &ma, &ta), .b = resolve(t, b, &mb, &tb), .row = at.first_row,
                                     .rows = a->m.rows - at.first_row, .column = at.first_column, .columns = columns,
                                     .split = at.split, .k = a->m.columns };
     const size_t bytes = (size_t)(tile.rows * columns) * sizeof(float);
     float *want = malloc(bytes), *got = malloc(bytes);
     run_kernel(kernel_named(first), tile, at.in_parts, want);
-    const long before = emulated_int8_products != NULL ? emulated_int8_products() : 0;
+    const bool tells = emulated_int8_products != NULL;
+    const long int8_before = tells ? emulated_int8_products() : 0, bf16_before = tells ? emulated_bf16_products() : 0;
+    unsigned char *const panels = prepacked ? prepack(kernel_named(second), &tile, all_columns) : NULL;
+    tile.prepacked_b = panels;
     run_kernel(kernel_named(second), tile, at.in_parts, got);
-    const enum way way = emulated_int8_products == NULL            ? UNKNOWN
-                         : emulated_int8_products() > before ? AS_INT8
-                                                                   : AS_BF16;
+    if (prepacked) guarded_free(panels);
+    const enum way way = !tells                                   ? UNKNOWN
+                         : emulated_int8_products() > int8_before ? AS_INT8
+                         : emulated_bf16_products() > bf16_before ? AS_BF16
+                                                                  : WITHOUT_TILES;
     compare_sums(t, a, b, columns, tile.rows * columns, want, got);
     free(want), free(got);
     return way;
+}
+
+enum way compare_kernels(struct test *t, const char *first, const char *second, const struct operand *a,
+                         const struct operand *b, struct where at)
+{
+    return compare(t, first, second, a, b, at, false);
+}
+
+enum way compare_prepacked(struct test *t, const char *first, const char *second, const struct operand *a,
+                           const struct operand *b, struct where at)
+{
+    return compare(t, first, second, a, b, at, true);
 }

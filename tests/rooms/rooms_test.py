@@ -38,7 +38,7 @@ FOLDERS = {
     "file": {"io": [], "npy": ["io"], "tensors": [], "read": ["io", "tensors"], "weights": ["read"],
              "write": ["io", "tensors"]},
     "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "x86/bf16": [".", "x86"],
-            "x86/int8": [".", "x86", "x86/bf16"], "arm": ["."]},
+            "x86/int8": [".", "x86", "x86/bf16"], "x86/one_row": [".", "x86", "x86/bf16"], "arm": ["."]},
     "hip": {"params": [], "tables": ["params"], "driver": ["params", "tables"],
             "gemm": ["params", "tables", "driver"], "quantize": ["params", "driver"],
             "context": ["driver", "gemm", "quantize"],

@@ -58,6 +58,9 @@ static void multiply(struct test *t, const struct shape *s, enum rounding roundi
     static double a[32][128], b[32][128];
     if (!operate_open(&o, t)) return;
     o.sim.machine.options.rounding = rounding;
+    const float c = (float)rnd_between(t, -100, 100);
+    for (uint32_t r = 64; r < 64 + 16; r++)
+        for (uint32_t l = 0; l < LANES; l++) memcpy(&o.wave->vgpr[r][l], &c, 4);
     for (int r = 0; r < s->dim; r++)
         for (int k = 0; k < s->k; k++) {
             uint32_t lane, bit;
@@ -84,7 +87,7 @@ static void multiply(struct test *t, const struct shape *s, enum rounding roundi
     if (operate(&o, t, s->any ? scaled : plain, s->any ? 4 : 2))
         for (int m = 0; m < s->dim; m++)
             for (int n = 0; n < s->dim; n++) {
-                double want = 0;
+                double want = (double)c;
                 for (int k = 0; k < s->k; k++) want += a[m][k] * b[n][k];
                 if (result(&o, s, 32, m, n) == (float)want) continue;
                 FAIL(t, "opcode %u, formats %d %d, bytes %u %u: %d,%d is %.9g, not %.9g", s->opcode, s->a, s->b, byte_a,
@@ -203,10 +206,31 @@ static void exact_sums_round_once(struct test *t)
     }
 }
 
+/* 1 as C, 2^-24 from the first product and 2^-25 from the last one: rounded twice it is 1. */
+static void a_product_rounds_once(struct test *t)
+{
+    const struct shape s = { 77, 16, 16, false, ELEMENT_F16, ELEMENT_F16 };
+    const uint32_t small = float_to_half(0x1p-12f), smaller = float_to_half(0x1p-13f);
+    struct operated o;
+    if (!operate_open(&o, t)) return;
+    for (int r = 0; r < s.dim; r++)
+        for (int last = 0; last < 2; last++) {
+            uint32_t lane, bit;
+            place(&s, s.a, r, last != 0 ? s.k - 1 : 0, &lane, &bit);
+            store(&o, 16, lane, bit, small, 16);
+            store(&o, 24, lane, bit, last != 0 ? smaller : small, 16);
+        }
+    for (uint32_t r = 64; r < 68; r++)
+        for (uint32_t l = 0; l < LANES; l++) o.wave->vgpr[r][l] = 0x3f800000;
+    const uint32_t word[2] = { 0xd3800000 | s.opcode << 16 | 32, (V + 16) | (V + 24) << 9 | (V + 64) << 18 };
+    if (operate(&o, t, word, 2)) CHECK(t, result(&o, &s, 32, 3, 5) == 1 + 0x1p-23f);
+    operate_close(&o);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(elements_are_in_their_places), TEST(whole_numbers),
                                               TEST(scales_are_in_their_places), TEST(special_scales),
-                                              TEST(exact_sums_round_once) };
+                                              TEST(exact_sums_round_once), TEST(a_product_rounds_once) };
     return TEST_MAIN(argc, argv, cases);
 }

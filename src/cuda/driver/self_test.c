@@ -98,7 +98,7 @@ static bsm_status run_sample(bsm_context *context, struct sample *sample, unsign
     if (bsmi_cuda_prepacked_bytes(multiply, &product) > 0) product.b_panels = workspace + multiply->workspace_bytes;
     if (status == BSM_OK) status = calls->write(context, device, sample, sizeof *sample);
     if (status == BSM_OK && product.b_panels != NULL)
-        status = bsmi_cuda_pack(context, &product, workspace + multiply->workspace_bytes);
+        status = bsmi_cuda_pack(context, multiply, &product, workspace + multiply->workspace_bytes);
     if (status == BSM_OK) status = bsmi_cuda_run(context, multiply, &product, workspace);
     if (status == BSM_OK) status = calls->read(context, sample->d, d.data, sizeof sample->d);
     return status == BSM_OK ? compare(bsmi_cuda_device_of(context)->gpu, gemm, a.format, b.format, sample->d) : status;

@@ -69,7 +69,8 @@ bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct 
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
         .row_alignment = row_alignment(c),
-        .last_row = p->groups > 0 ? 0 : bsmi_gemm_last_row(instance, p->m),
+        .last_row =
+            p->groups > 0 && !bsmi_gemm_reads_prepacked(instance) ? 0 : bsmi_gemm_last_row(instance, p->m),
         .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[gemm], p->groups > 0 ? 0 : c->row_tiles),
         .tiles = bsmi_cuda_tiles(instance, p),
     };

@@ -144,7 +144,7 @@ static bsm_status describe_mixed_input(const struct bsmi_product *p, struct bsmi
 /* Boxes that reach beyond the last row take Hopper's TMA longer than those that do not. */
 static int a_box_rows(const struct bsmi_product *p, const struct bsmi_gemm_instance *g)
 {
-    const bool fits = g->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT && p->groups == 0
+    const bool fits = g->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT
                       && (g->schedule == BSMI_SCHEDULE_K_INTERLEAVED || bsmi_gemm_reads_prepacked(g));
     return fits ? (int)BSMI_MIN(p->m, (int64_t)g->a_box_rows) : g->a_box_rows;
 }

@@ -103,4 +103,11 @@ struct bsmi_condition bsmi_cuda_int8_condition(const struct bsmi_cuda_run *run, 
 /* prepacked.c: where the product's weights are. */
 void bsmi_cuda_fill_prepacked(const struct bsmi_product *product, struct bsmi_mixed_input_parameters *parameters);
 
+/* One operand requantized by itself, to where its codes and exponents are kept. */
+bsm_status bsmi_cuda_requantize_one(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *matrix,
+                                    const struct bsmi_fp8_operand *operand, unsigned char *codes, int32_t *exponents);
+
+/* The codes of B that b_panels has, behind its exponents. */
+const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *product);
+
 #endif

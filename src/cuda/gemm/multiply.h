@@ -65,6 +65,7 @@ struct bsmi_cuda_multiply {
     int int8_fallback;                    /* of int8 rows: the instance, of the same tiles, that multiplies bf16 instead
                                              if a row does not fit, which the device finds; else -1 */
     size_t unfit_at;                      /* flags of that */
+    bool keeps_b;                         /* requantized: B's codes and exponents are taken from b_panels */
     bool direct;                          /* D is finished where S is made; else S goes through the workspace */
     struct bsmi_cuda_operand a, b;
     int64_t row_tiles, column_tiles;      /* of the GEMM instance */
@@ -155,10 +156,10 @@ static inline bool bsmi_cuda_multiplies_codes(const struct bsmi_cuda_multiply *c
     return c->gemm >= 0 && bsmi_gemm_multiplies_codes(&bsmi_gemm_instances[c->gemm]);
 }
 
-/* Whether its kernel reads B from prepacked weights alone. */
+/* Whether its kernel reads B from b_panels alone. */
 static inline bool bsmi_cuda_wants_prepacked(const struct bsmi_cuda_multiply *c)
 {
-    return c->gemm >= 0 && bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[c->gemm]);
+    return c->gemm >= 0 && (c->keeps_b || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[c->gemm]));
 }
 
 /* Whether the GPU has every kernel that the product needs. */
@@ -179,11 +180,15 @@ bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multi
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product,
                              unsigned char *workspace, struct bsmi_epilogue_parameters *epilogue);
 
-/* Prepacked weights (sm90/operand/prepacked_layout.h) for an instance that reads them; 0 for others, or where the bytes
- * cannot be counted. */
+/* Prepacked weights (sm90/operand/prepacked_layout.h), or requantized ones, for an instance that reads them; 0 for
+ * others, or where the bytes cannot be counted. */
 size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
 
+/* Steps of K that the slices of prepacked weights have. */
+int64_t bsmi_cuda_prepacked_steps(int64_t k);
+
 /* Puts the kernel that makes them into the product's stream.  panels: device memory, aligned to 64 bytes. */
-bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *product, void *panels);
+bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_cuda_multiply *multiply,
+                          const struct bsmi_product *product, void *panels);
 
 #endif

@@ -13,13 +13,22 @@ static int64_t exponent_bytes(const struct bsmi_matrix *b)
     return bsmi_round_up((words_used(b) + 1) * (int64_t)sizeof(int32_t), BSMI_CUDA_ALIGNMENT);
 }
 
+int64_t bsmi_cuda_prepacked_steps(int64_t k) { return bsmi_prepacked_slices(k) * BSMI_PREPACKED_STEPS; }
+
+const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *p)
+{
+    return (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
+}
+
 size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
     if (!bsmi_cuda_wants_prepacked(c) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
-    if (bsmi_mul_overflows(matrix_tiles(b) * b->batch,
-                           bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block), &bytes))
+    if (c->keeps_b ? bsmi_mul_overflows(c->b.fp8.batch_bytes, b->batch, &bytes)
+                   : bsmi_mul_overflows(matrix_tiles(b) * b->batch,
+                                        bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block),
+                                        &bytes))
         return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
 }
@@ -39,9 +48,13 @@ static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct b
                             "zeros behind the exponents of prepacked weights");
 }
 
-static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_product *p, unsigned char *panels)
+static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c,
+                       const struct bsmi_product *p, unsigned char *panels)
 {
     struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
+    if (c->keeps_b)
+        return bsmi_cuda_requantize_one(&queue, &p->b, &c->b.fp8, panels + exponent_bytes(&p->b),
+                                        (int32_t *)(void *)panels);
     const struct bsmi_prepack_parameters parameters = {
         .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels,
         .prepacked = panels + exponent_bytes(&p->b),
@@ -53,11 +66,12 @@ static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_
     return status == BSM_OK ? end_panels(&queue, &p->b, panels) : status;
 }
 
-bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, void *panels)
+bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p,
+                          void *panels)
 {
     const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
     const bsm_status status = bsmi_cuda_enter(device->gpu);
-    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, pack(device, p, panels));
+    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, pack(device, c, p, panels));
 }
 
 void bsmi_cuda_fill_prepacked(const struct bsmi_product *p, struct bsmi_mixed_input_parameters *m)

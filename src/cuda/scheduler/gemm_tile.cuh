@@ -9,7 +9,24 @@ struct gemm_tile {
     int32_t row, column, row_begin, row_end, matrix;
 };
 
-/* Tile number `number`, in units of what a cluster makes: `rows` x `columns`. */
+/* What bsmi_gemm_group_of finds, by all lanes of a warp: each looks at a boundary of its own, so that two turns do for
+ * a thousand groups, where a thread by itself waits for ten loads. */
+__device__ static inline int64_t gemm_group_of_warp(int64_t number, const int64_t *group_tiles, int64_t groups)
+{
+    const int32_t lane = (int32_t)(threadIdx.x % 32);
+    int32_t low = 0, high = (int32_t)groups;
+    while (high - low > 1) {
+        const int32_t each = (high - low + 31) / 32, at = low + lane * each;
+        const bool begins_before = at < high && group_tiles[at] <= number;
+        low += (__popc(__ballot_sync(0xffffffff, begins_before)) - 1) * each;
+        high = min(high, low + each);
+    }
+    return low;
+}
+
+/* Tile number `number`, in units of what a cluster makes: `rows` x `columns`.  BY_WARP: all lanes of a warp ask for
+ * it. */
+template <bool BY_WARP = false>
 __device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, int64_t number, int32_t rows,
                                                 int32_t columns)
 {
@@ -17,7 +34,8 @@ __device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, i
     const uint32_t column_tiles = (uint32_t)p.column_tiles;
     int64_t matrix, inside, row_tiles = p.row_tiles, row_begin = 0, row_end = e.m;
     if (e.grouped) {
-        matrix = bsmi_gemm_group_of(number, p.group_tiles, e.matrices);
+        matrix = BY_WARP ? gemm_group_of_warp(number, p.group_tiles, e.matrices)
+                         : bsmi_gemm_group_of(number, p.group_tiles, e.matrices);
         inside = number - p.group_tiles[matrix];
         row_tiles = (uint32_t)(p.group_tiles[matrix + 1] - p.group_tiles[matrix]) / column_tiles;
         row_begin = e.group_starts[matrix];

@@ -9,6 +9,7 @@
 #include "cuda/params/column_groups.h"
 #include "cuda/scheduler/gemm_order.h"
 #include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/threads.cuh"
 #include "finish.cuh"
 #include "sums_panel.cuh"
 
@@ -215,21 +216,58 @@ extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS, 4)
 
 /* Tables of groups ------------------------------------------------------------------------------------------------- */
 
-/* Groups are few (experts): one thread adds them up. */
+/* Sums of what the threads before this one give, and of all of them: first within warps, then over these. */
+struct group_sums { int64_t before, all; };
+
+__device__ static group_sums sums_of_threads(int64_t of_thread, int64_t (&of_warps)[BSMI_GROUP_TABLES_THREADS / 32])
+{
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    int64_t upto = of_thread;
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int64_t lower = __shfl_up_sync(0xffffffff, upto, distance);
+        if (lane >= distance) upto += lower;
+    }
+    __syncthreads();                      /* sums of the call before are read */
+    if (lane == 31) of_warps[warp] = upto;
+    __syncthreads();
+    group_sums sums = { upto - of_thread, 0 };
+    for (int w = 0; w < BSMI_GROUP_TABLES_THREADS / 32; w++) {
+        if (w < warp) sums.before += of_warps[w];
+        sums.all += of_warps[w];
+    }
+    return sums;
+}
+
+/* Each thread has some neighbouring groups: their rows are added up, and then their tiles. */
 extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS)
     bsmi_group_tables(const __grid_constant__ bsmi_group_tables_parameters p)
 {
+    __shared__ int64_t of_warps[BSMI_GROUP_TABLES_THREADS / 32];
     ptx_griddepcontrol_wait();
-    if (threadIdx.x != 0 || blockIdx.x != 0) return;
-    int64_t row = 0, tiles = 0;
-    for (int64_t g = 0; g < p.groups; g++) {
-        const int64_t given = p.group_rows[g], rows = given < 0 ? 0 : min(given, p.m - row);
+    griddepcontrol_launch_dependents();
+    if (blockIdx.x != 0) return;
+    const int64_t of_thread = ceil_div(p.groups, BSMI_GROUP_TABLES_THREADS), first = threadIdx.x * of_thread,
+                  end = min(first + of_thread, p.groups);
+    int64_t rows = 0, tiles = 0;
+    for (int64_t g = first; g < end; g++) rows += max((int64_t)0, min(p.group_rows[g], p.m));
+    const group_sums of_rows = sums_of_threads(rows, of_warps);
+    int64_t given = of_rows.before;
+    for (int64_t g = first; g < end; g++) {
+        const int64_t row = min(given, p.m);
+        given += max((int64_t)0, min(p.group_rows[g], p.m));
+        const int64_t has = min(given, p.m) - row, before = row - bsmi_gemm_first_row(row, p.row_alignment);
         p.group_starts[g] = row;
-        p.group_tiles[g] = tiles;
-        row += rows;
-        const int64_t before = row - rows - bsmi_gemm_first_row(row - rows, p.row_alignment);
-        tiles += rows == 0 ? 0 : ceil_div(before + rows, p.tile_rows) * p.column_tiles;
+        if (has > 0) tiles += ceil_div(before + has, p.tile_rows) * p.column_tiles;
     }
-    p.group_starts[p.groups] = row;
-    p.group_tiles[p.groups] = tiles;
+    const group_sums of_tiles = sums_of_threads(tiles, of_warps);
+    tiles = of_tiles.before;
+    for (int64_t g = first; g < end; g++) {
+        const int64_t row = p.group_starts[g], next = g + 1 < end ? p.group_starts[g + 1] : min(given, p.m),
+                      before = row - bsmi_gemm_first_row(row, p.row_alignment);
+        p.group_tiles[g] = tiles;
+        if (next > row) tiles += ceil_div(before + next - row, p.tile_rows) * p.column_tiles;
+    }
+    if (threadIdx.x != 0) return;
+    p.group_starts[p.groups] = min(of_rows.all, p.m);
+    p.group_tiles[p.groups] = of_tiles.all;
 }

@@ -5,6 +5,7 @@
 #include "cuda/sm120/gemm_instances.h"
 #include "cuda/sm120/mixed_input_instances.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
+#include "cuda/sm90/kernels/mixed_input_groups_instances.h"
 #include "cuda/sm90/kernels/mixed_input_instances.h"
 #include "cuda/sm90/kernels/shared_memory_instances.h"
 
@@ -86,6 +87,18 @@
 #define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
+/* Mixed input, groups of rows of A with prepacked weights. */
+#define MIXED_INPUT_GROUPS(prefix, what, block, tile, rows, groups, ...) \
+    { NAMES(#prefix "_", tile, "mixed_input_groups_" #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
+      .source = BSMI_SOURCE_PREPACKED, .codes = what, .schedule = BSMI_SCHEDULE_ROWS, \
+      .fallback = BSMI_FALLBACK_IN_KERNEL, .tile_rows = rows, .tile_columns = 64 * (groups), \
+      .cluster_rows = 1, .cluster_columns = 1, .a_box_rows = BSMI_GROUPS_BOX_ROWS, .b_box_rows = 64 * (groups), \
+      .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, \
+      .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
+      .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .cost = BSMI_COST_##prefix##_##tile },
+#define GROUPS_MXFP4(...) MIXED_INPUT_GROUPS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define GROUPS_NVFP4(...) MIXED_INPUT_GROUPS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+
 /* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without
  * boxes of D the rows of the instruction are B's: D^T = B A^T. */
 #define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box) \
@@ -159,6 +172,8 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_NVFP4)
     BSMI_SM90_MIXED_INPUT_ROWS(ROWS_MXFP4)
     BSMI_SM90_MIXED_INPUT_ROWS(ROWS_NVFP4)
+    BSMI_SM90_MIXED_INPUT_GROUPS(GROUPS_MXFP4)
+    BSMI_SM90_MIXED_INPUT_GROUPS(GROUPS_NVFP4)
     BSMI_SM90_FAST(FP8_REQUANTIZED)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)

@@ -49,6 +49,8 @@ struct bsmi_gemm_cost {
     int in_l2;                            /* one wave of tiles whose rows of bf16 the L2 cache holds */
     int in_l2_behind;                     /* the same behind a kernel that has dequantized B */
     int alone;                            /* of CTAs that share an SM: one has it for itself */
+    int tile;                             /* no step, but what a tile of groups takes besides, beyond what all take */
+    int narrow;                           /* of tiles that need half of their rows or less; 0: products have all rows */
 };
 
 /* One instance: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */

@@ -21,7 +21,7 @@ struct tile {
 
 static _Thread_local bool configured;
 static _Thread_local struct tile tiles[TILES];
-static _Thread_local long int8_products;
+static _Thread_local long int8_products, bf16_products;
 
 __attribute__((noreturn)) static void refuse(const char *instruction, const char *rule)
 {
@@ -76,6 +76,7 @@ void emulated_tilerelease(void)
 bool emulated_tiles_are_released(void) { return !configured; }
 
 long emulated_int8_products(void) { return int8_products; }
+long emulated_bf16_products(void) { return bf16_products; }
 
 void emulated_tilezero(int number)
 {
@@ -135,6 +136,7 @@ void emulated_tdpbf16ps(int sums_number, int a_number, int b_number)
     struct tile *sums = get_tile(sums_number, "tdpbf16ps");
     const struct tile *a = get_tile(a_number, "tdpbf16ps"), *b = get_tile(b_number, "tdpbf16ps");
     check_shapes(sums, a, b, "tdpbf16ps");
+    bf16_products++;
     for (int row = 0; row < sums->rows; row++) add_dots_of_pairs(sums->fp32[row], sums->bytes / 4, a->bf16[row], b);
     clear_behind(sums);
 }

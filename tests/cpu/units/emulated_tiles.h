@@ -17,7 +17,8 @@ void emulated_tdpbssd(int sums, int a, int b);
 /* The thread has no configuration: its tiles need not be kept when threads are switched. */
 bool emulated_tiles_are_released(void);
 
-/* How many products of int8 the thread has made. */
+/* How many products of int8, and of bf16, the thread has made. */
 long emulated_int8_products(void);
+long emulated_bf16_products(void);
 
 #endif

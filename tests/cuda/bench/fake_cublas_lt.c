@@ -5,10 +5,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 enum { WRONG = 7, TYPE_BF16 = 14, TYPE_E4M3 = 28, TYPE_E2M1 = 33, SUMS_FP32 = 68, TRANSPOSE_A = 3, A_SCALES = 17,
-       B_SCALES = 18 };
+       B_SCALES = 18, FAST_SUMS = 25 };
 enum { A_SCALE_MODE = 31, B_SCALE_MODE = 32, ALGORITHM_BYTES = 64 };
 
-struct product { int transpose_a, a_mode, b_mode; const void *a_scales, *b_scales; };
+struct product { int transpose_a, a_mode, b_mode; signed char fast_sums; const void *a_scales, *b_scales; };
 struct layout { int type; uint64_t rows, columns; int64_t pitch; };
 struct answer { unsigned char algorithm[ALGORITHM_BYTES]; size_t workspace; int status; float waves; int reserved[4]; };
 
@@ -47,11 +47,14 @@ int cublasLtMatmulDescSetAttribute(void *product, int attribute, const void *val
     void *to = attribute == TRANSPOSE_A    ? (void *)&p->transpose_a
                : attribute == A_SCALE_MODE ? (void *)&p->a_mode
                : attribute == B_SCALE_MODE ? (void *)&p->b_mode
+               : attribute == FAST_SUMS    ? (void *)&p->fast_sums
                : attribute == A_SCALES     ? (void *)&p->a_scales
                : attribute == B_SCALES     ? (void *)&p->b_scales
                                            : NULL;
-    if (to == NULL || bytes != (attribute == A_SCALES || attribute == B_SCALES ? sizeof(void *) : sizeof(int)))
-        return WRONG;
+    const size_t size = attribute == A_SCALES || attribute == B_SCALES ? sizeof(void *)
+                        : attribute == FAST_SUMS                        ? sizeof(signed char)
+                                                                        : sizeof(int);
+    if (to == NULL || bytes != size) return WRONG;
     memcpy(to, value, bytes);
     return 0;
 }
@@ -84,7 +87,7 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b
     const struct layout *la = a, *lb = b, *ld = d;
     const int fits =
         la->pitch == (int64_t)la->rows && la->rows == lb->rows && ld->rows == la->columns && ld->columns == lb->columns;
-    const int mode = la->type == TYPE_E2M1 ? 1 : 2;
+    const int mode = p->fast_sums == 1 ? 0 : la->type == TYPE_E2M1 ? 1 : 2;        /* 0: one scale for all */
     *count = 0;
     if (handle != &the_handle || wishes != &the_wishes || c != d || wanted != 1 || !fits || p->transpose_a != 1)
         return WRONG;
@@ -104,7 +107,9 @@ int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a
     const int pointers = *(const float *)alpha > 0 && *(const float *)beta == 0 && a != NULL && b != NULL && c == d
                          && d != NULL && a_layout != b_layout && c_layout == d_layout && workspace != NULL
                          && workspace_bytes > 0 && stream != NULL;
-    return handle == &the_handle && pointers && p->a_scales != NULL && p->b_scales != NULL && p->a_scales != p->b_scales
+    const int scales = p->fast_sums == 1 ? p->a_scales == NULL && p->b_scales == NULL
+                                         : p->a_scales != NULL && p->b_scales != NULL && p->a_scales != p->b_scales;
+    return handle == &the_handle && pointers && scales
                    && memcmp(algorithm, wanted, sizeof wanted) == 0
                ? 0
                : WRONG;

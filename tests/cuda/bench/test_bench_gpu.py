@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bench_gpu, tried with tiny sizes on cudasim and a libcublas that computes nothing: test_bench_gpu.py BENCH_GPU
-CUDASIM CUBLAS"""
+"""bench_gpu and bench_prepacked, tried with tiny sizes on cudasim and a libcublas that computes nothing:
+test_bench_gpu.py BENCH_GPU CUDASIM CUBLAS CUBLASLT BENCH_PREPACKED"""
 import json
 import os
 import subprocess
@@ -12,13 +12,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import script
 from script import check
 
-PROGRAM, CUDASIM, CUBLAS = (os.path.abspath(path) for path in sys.argv[1:4])
+PROGRAM, CUDASIM, CUBLAS, CUBLASLT, PREPACKED = (os.path.abspath(path) for path in sys.argv[1:6])
 TINY = ["--divide", "256", "--rounds", "1"]
 
 
-def bench(arguments, libcuda=CUDASIM):
-    environment = dict(os.environ, CUDASIM_QUIET="1", BLOCKSCALE_LIBCUDA=libcuda, BENCH_CUBLAS=CUBLAS)
-    return subprocess.run([PROGRAM] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+def bench(arguments, libcuda=CUDASIM, program=PROGRAM):
+    environment = dict(os.environ, CUDASIM_QUIET="1", BLOCKSCALE_LIBCUDA=libcuda, BENCH_CUBLAS=CUBLAS,
+                       BENCH_CUBLASLT=CUBLASLT)
+    return subprocess.run([program] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env=environment, check=False)
 
 
@@ -47,6 +48,43 @@ def a_product_and_its_peers():
     check("c0ffee" in done.stdout and "few rows" in done.stdout, done.stdout)
 
 
+def fp8_beside_cublas_lt():
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "bench.json")
+        done = bench(TINY + ["--only", "fast MXFP8 32x32x32", "--json", results])
+        if "no CUDA kernels" in done.stderr:
+            raise script.Skip("this build has no kernels")
+        check(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
+        with open(results, encoding="utf-8") as file:
+            table = json.load(file)
+    rows = [row for section in table["sections"] for row in section["rows"] if "one scale" in section["title"]]
+    check(len(rows) == 2, f"{len(rows)} rows beside cuBLASLt")
+    for row in rows:
+        check(row["served"] and row["peer"] == "cuBLASLt 13.1.0" and "fp8" in row["about"], f"row {row}")
+
+
+def prepacked_weights_by_every_kernel():
+    with tempfile.TemporaryDirectory() as folder:
+        results = os.path.join(folder, "prepacked.json")
+        done = bench(["--formats", "nvfp4", "--weights", "64x64", "--rows", "1,20", "--rounds", "1", "--slowest",
+                      "1000000", "--json", results], program=PREPACKED)
+        if "no CUDA kernels" in done.stderr:
+            raise script.Skip("this build has no kernels")
+        check(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
+        with open(results, encoding="utf-8") as file:
+            products = json.load(file)["products"]
+    check([p["shape"] for p in products] == ["1x64x64", "20x64x64"], f"{products}")
+    for product in products:
+        forced = product["forced_us"]
+        check(product["chosen"] in forced and all("nvfp4" in name for name in forced), f"{product}")
+        check(len(forced) >= 7 and min(forced.values()) > 0, f"{forced}")
+        check(product["cublas_us"] > 0 and product["stored_us"] > 0 and product["prepacked_us"] > 0, f"{product}")
+    check(done.stdout.count("best forced") == 2, done.stdout)
+    for arguments in (["--rows", "0"], ["--rows", "4,x"], ["--weights", "64"], ["--rounds"], ["--nonsense", "1"]):
+        done = bench(arguments, program=PREPACKED)
+        check(done.returncode in (1, 2) and done.stdout == "" and done.stderr != "", f"{arguments}: {done.returncode}")
+
+
 def without_a_gpu_one_line_says_so():
     done = bench([], libcuda="/nowhere/libcuda.so")
     check(done.returncode == 4 and done.stdout == "" and done.stderr.count("\n") == 1, done.stderr)
@@ -60,4 +98,5 @@ def wrong_options_are_refused():
         check(done.returncode in (1, 2) and done.stdout == "" and done.stderr != "", f"{arguments}: {done.returncode}")
 
 
-script.cases("test_bench_gpu", [without_a_gpu_one_line_says_so, wrong_options_are_refused, a_product_and_its_peers])
+script.cases("test_bench_gpu", [without_a_gpu_one_line_says_so, wrong_options_are_refused, a_product_and_its_peers,
+                               fp8_beside_cublas_lt, prepacked_weights_by_every_kernel])

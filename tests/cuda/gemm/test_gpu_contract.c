@@ -128,6 +128,23 @@ static void batches_and_groups(struct test *t)
     contexts_close(&c);
 }
 
+/* More groups than a thread each can make tables of, few of which have rows. */
+static void many_groups(struct test *t)
+{
+    enum { GROUPS = 600, FEW_COLUMNS = 16, SHORT = 32 };
+    struct contexts c;
+    int64_t rows[GROUPS] = { 1 }, total = 1;
+    if (!contexts_open(t, &c)) return;
+    for (int i = 1; i < GROUPS; i++) rows[i] = i % 19 == 7 ? 1 : 0, total += rows[i];
+    rows[GROUPS - 1] = M - total;
+    struct operand a = make(t, BSM_FORMAT_BF16, M, SHORT, 1), b = make(t, BSM_MXFP4, FEW_COLUMNS, SHORT, GROUPS),
+                   d = make_d(BSM_FORMAT_FP32, M, FEW_COLUMNS, 1);
+    on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d,
+        .call = { .struct_size = sizeof(bsm_matmul), .groups = GROUPS, .group_rows = rows } }, "many groups");
+    operand_free(&a), operand_free(&b), operand_free(&d);
+    contexts_close(&c);
+}
+
 /* Rows and columns whose scales span more than bf16 rows hold, some or most of them: the exact kernel's part. */
 static void scales_that_span_much(struct test *t, const struct contexts *c, int row_step, int first_column,
                                   int column_step)
@@ -356,7 +373,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(factors_and_addends),      TEST(quantized_outputs),
-        TEST(batches_and_groups),       TEST(extreme_scales),
+        TEST(batches_and_groups),       TEST(many_groups),
+        TEST(extreme_scales),
         TEST(quantizing_and_back),      TEST(quantizing_both),
         TEST(quantizing_with_policies), TEST(scales_from_layout_to_layout), TEST(what_a_gpu_refuses),
     };

@@ -51,7 +51,7 @@ KERNELS = {
     "bsmi_finish": ("epilogue_finish", ["test_gpu_epilogues"]),
     "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups",
                                 "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
-    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
+    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups", "test_gpu_contract --only many_groups"]),
 }
 INSTANCES = ""
 for header in sorted(glob.glob(os.path.join(HERE, "../../../src/cuda/sm90/kernels/*_instances.h"))):
@@ -87,6 +87,8 @@ for code in "mxfp4", "nvfp4":
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("MIXED_INPUT_PREPACKED") + names_in("MIXED_INPUT_ROWS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_prepacked_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
+    for name in names_in("MIXED_INPUT_GROUPS"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_groups_{code}", ["test_gpu_prepacked --only bits_are_the_same"])
 KERNELS["bsmi_prepack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
 for name in names_in("FAST"):
     KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fp8_requantized --only " + case for case in (

@@ -175,6 +175,42 @@ static void same_bits_for_every_m(struct test *t)
     contexts_close(&c);
 }
 
+/* Requantized once by bsm_plan_pack_b, B gives the same bits, and is not read again. */
+static void kept_codes(struct test *t)
+{
+    enum { M = 70, N = 40, K = 300 };
+    static const bsm_format of_b[] = { BSM_MXFP8_E4M3, BSM_MXFP4 };
+    struct contexts c;
+    if (!fast_open(t, &c)) return;
+    for (int i = 0; i < 2; i++) {
+        struct operand a = quantized(t, &c, BSM_MXFP8_E4M3, M, K), b = quantized(t, &c, of_b[i], N, K),
+                       d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N }, 0);
+        float *want = product(t, &c, &a, &b, M), *found = malloc(sizeof(float) * M * N);
+        struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b), z = twin_make(t, &c, &d);
+        memset(b.m.data, 0, b.data_bytes);
+        struct twin other = twin_make(t, &c, &b);
+        bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &z.m, .compute = BSM_COMPUTE_FAST };
+        bsm_plan *plan = NULL;
+        void *panels = NULL, *workspace = NULL;
+        CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK);
+        const size_t bytes = bsm_plan_b_panels_bytes(plan), work = bsm_plan_workspace_bytes(plan);
+        CHECK(t, bytes >= N * K && bsm_device_allocate(c.gpu, bytes, &panels) == BSM_OK
+                     && bsm_device_allocate(c.gpu, work, &workspace) == BSM_OK);
+        if (bsm_plan_pack_b(plan, &call, panels, bytes) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+        call.b = &other.m, call.b_panels = panels;
+        if (bsm_plan_run(plan, &call, workspace, work) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+        from_device(t, &c, found, z.m.data, sizeof(float) * M * N);
+        if (memcmp(want, found, sizeof(float) * M * N) != 0)
+            FAIL(t, "B in %s: other bits by what bsm_plan_pack_b wrote", bsm_format_get((int)of_b[i])->name);
+        bsm_plan_destroy(plan);
+        (void)bsm_device_release(c.gpu, panels), (void)bsm_device_release(c.gpu, workspace);
+        twin_free(t, &c, &x), twin_free(t, &c, &y), twin_free(t, &c, &z), twin_free(t, &c, &other);
+        operand_free(&a), operand_free(&b), operand_free(&d);
+        free(want), free(found);
+    }
+    contexts_close(&c);
+}
+
 /* A block that is far larger than the rest of its row is felt in that row alone. */
 static void rows_do_not_feel_each_other(struct test *t)
 {
@@ -317,7 +353,8 @@ static void plans_say_so(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(stored_by_boxes),
-                                              TEST(same_bits_for_every_m), TEST(rows_do_not_feel_each_other),
+                                              TEST(same_bits_for_every_m), TEST(kept_codes),
+                                              TEST(rows_do_not_feel_each_other),
                                               TEST(error_is_within_the_bound), TEST(scales_of_any_size),
                                               TEST(plans_say_so) };
     return TEST_MAIN(argc, argv, cases);

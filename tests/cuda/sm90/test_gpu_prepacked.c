@@ -90,7 +90,8 @@ static void set_codes(struct operand *o, enum scales scales)
 static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel,
                        enum scales scales)
 {
-    static const int64_t group_rows[] = { 0, 13, 1, 0, 6 };
+    static const int64_t few_rows[] = { 0, 13, 1, 0, 6 }, many_rows[] = { 33, 150, 0, 17, 100 };
+    const int64_t *group_rows = q->m == 20 ? few_rows : many_rows;
     const int other = named(rows_kernel(c->gpu));
     const bool reads_panels = strstr(bsm_kernel_name(kernel), "_prepacked") != NULL;
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
@@ -102,7 +103,7 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
     if (q->a != BSM_FORMAT_BF16) set_scales(t, &a, scales);
     if (q->a == BSM_MXFP8_E4M3) set_codes(&a, scales);
     struct twin x = twin_make(t, c, &a), y = twin_make(t, c, &b);
-    void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof group_rows) : NULL;
+    void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof few_rows) : NULL;
     const bsm_matmul call = { .struct_size = sizeof call,
                               .a = &x.m,
                               .b = &y.m,
@@ -126,9 +127,12 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
 static bool is_tried(int kernel, int n, int problem, int problems)
 {
     const char *name = bsm_kernel_name(kernel);
-    const bool of_many_rows = strstr(name, "_rows_") != NULL, is_last = problem + 1 == problems;
+    const bool of_many_rows = strstr(name, "_rows_") != NULL, is_last = problem + 1 == problems,
+               has_groups = problem + 2 == problems;
     if (!is_simulated() || one_is_asked_for()) return true;
-    if (strstr(name, "_mma_sync_") != NULL) return problem % 4 == n % 4;
+    if (strstr(name, "_mma_sync_") != NULL) return problem % 4 == n % 4 && !has_groups;
+    if (strstr(name, "_groups_") != NULL) return has_groups || (n + problem) % 6 == 0;
+    if (has_groups) return n == 0;
     return of_many_rows ? is_last || (n + problem) % 3 == 0 : !is_last;
 }
 
@@ -151,6 +155,8 @@ static void bits_are_the_same(struct test *t)
         { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
         /* whole tiles of bf16 */
         { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        /* groups of one tile and of two, whose last ones have rows for products of each width */
+        { 300, 130, 448, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         /* several tiles of rows, and the last of them no whole one */
         { 300, 200, 840, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
     };
@@ -216,10 +222,10 @@ static void contract(struct test *t)
     struct contexts c;
     if (!panels_open(t, &c)) return;
     struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR),
-                   many = nibble_operand(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
+                   many = nibble_operand(BSM_FORMAT_BF16, 5000, 64, 0, BSM_LAYOUT_LINEAR),
                    b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR),
                    d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
-                   of_many = nibble_operand(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
+                   of_many = nibble_operand(BSM_FORMAT_FP32, 5000, 70, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false), operand_fill(t, &b, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
     bsm_plan *plan = NULL, *of_many_rows = NULL;

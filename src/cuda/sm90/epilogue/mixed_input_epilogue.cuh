@@ -56,8 +56,8 @@ __device__ static inline void finish_stored_tile(const bsmi_mixed_input_paramete
 /* What is read in front of a tile's first slice. */
 struct prepacked_finish {
     bool plain;                           /* a factor for all is all that D asks for; else the tables are filled */
-    bool scaled;                          /* there are exponents other than 0; of a plain tile what this thread knows of
-                                             it */
+    uint32_t exponents;                   /* not 0: there are others than 0; of a plain tile what this thread knows of
+                                             it, as read from memory: it is looked at behind the products */
 };
 
 /* Whether D is the sums times one factor, but for exponents. */
@@ -69,20 +69,21 @@ __device__ static inline bool is_plain(const bsmi_mixed_input_parameters &p)
 
 /* The thread's column.  Exponents of columns come with prepacked weights, which no kernel in front makes. */
 template <class CONFIG>
-__device__ static inline bool column_has_exponent(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
+__device__ static inline uint32_t exponent_of_column(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int32_t thread = (int32_t)(threadIdx.x % 128), column = tile.column + thread;
-    return thread < 64 && column < e.n && e.b_exponents[tile.matrix * e.b_exponent_step + column] != 0;
+    if (thread >= 64 || column >= e.n) return 0;
+    return (uint32_t)e.b_exponents[tile.matrix * e.b_exponent_step + column];
 }
 
 template <class CONFIG>
 __device__ static inline prepacked_finish begin_prepacked_finish(const bsmi_mixed_input_parameters &p,
                                                                  const gemm_tile &tile, const consumer_thread &at)
 {
-    if (is_plain(p)) return { true, column_has_exponent<CONFIG>(p, tile) };
+    if (is_plain(p)) return { true, exponent_of_column<CONFIG>(p, tile) };
     griddepcontrol_wait();
-    return { false, fill_tables<CONFIG>(p, gemm_finish_of(p), tile, at.shared, at.group) };
+    return { false, fill_tables<CONFIG>(p, gemm_finish_of(p), tile, at.shared, at.group) ? 1u : 0u };
 }
 
 /* In front of the tile's last slice, whose products hide how long that takes: the thread's row, which a kernel in front
@@ -96,7 +97,7 @@ __device__ static inline void read_row_exponents(const bsmi_mixed_input_paramete
     if (!f.plain || e.a_exponents == nullptr) return;
     griddepcontrol_wait();
     for (int32_t i = 0; thread + i < CONFIG::ROWS && row + i < tile.row_end; i += 128)
-        f.scaled |= e.a_exponents[tile.matrix * e.a_exponent_step + row + i] != 0;
+        f.exponents |= (uint32_t)e.a_exponents[tile.matrix * e.a_exponent_step + row + i];
 }
 
 /* The same bits as finish_octet: a thread has two neighbouring columns of each row. */
@@ -129,16 +130,17 @@ __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_param
                                                     const transposed_sums<CONFIG> &sums)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
+    bool scaled = f.exponents != 0;
     if (f.plain) {
         const bool is_one = e.alpha == nullptr && e.tensor_scale_a == nullptr && e.tensor_scale_b == nullptr;
-        if (!barrier_or(1 + at.group, 128, f.scaled)) {
+        if (!barrier_or(1 + at.group, 128, scaled)) {
             store_plainly<CONFIG>(p, is_one ? 1 : gemm_finish_of(p).f, tile, sums[0]);
             return;
         }
-        f.scaled = fill_tables<CONFIG>(p, gemm_finish_of(p), tile, at.shared, at.group);
+        scaled = fill_tables<CONFIG>(p, gemm_finish_of(p), tile, at.shared, at.group);
     }
-    finish_columns<CONFIG>(p, gemm_finish_of(p), tile, interleaved_tile_of<CONFIG>(p, tile, at, f.scaled), sums);
-    if (!f.scaled) return;
+    finish_columns<CONFIG>(p, gemm_finish_of(p), tile, interleaved_tile_of<CONFIG>(p, tile, at, scaled), sums);
+    if (!scaled) return;
     barrier_sync(1 + at.group, 128);         /* sums have gone to D from there */
     compute_interleaved_fallback<CONFIG>(p, tile, at);
 }
@@ -151,17 +153,18 @@ __device__ static inline void finish_rows_tile(const bsmi_mixed_input_parameters
                                                const transposed_sums<CONFIG> &sums)
 {
     const gemm_finish finish = gemm_finish_of(p);
+    bool scaled = f.exponents != 0;
     if (f.plain) {
-        f.scaled = barrier_or(1 + at.group, 128, f.scaled);
-        const transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, f.scaled);
+        scaled = barrier_or(1 + at.group, 128, scaled);
+        const transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
         if (finishes_by_fast_path<CONFIG>(p, finish, tile, d)) {
             finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums);
             return;
         }
-        f.scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);
+        scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);
     }
-    finish_columns<CONFIG>(p, finish, tile, transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, f.scaled), sums);
-    if (!f.scaled) return;
+    finish_columns<CONFIG>(p, finish, tile, transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled), sums);
+    if (!scaled) return;
     static_assert(sizeof(fallback_memory) <= CONFIG::CHUNK_BYTES, "lies where sums went to D");
     barrier_sync(1 + at.group, 128);      /* sums have gone to D from there */
     const uint32_t tables = tables_of<CONFIG>(at.shared, at.group);

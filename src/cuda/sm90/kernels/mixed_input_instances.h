@@ -86,6 +86,7 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
 #define BSMI_SM90_MIXED_INPUT_ROWS(X) \
     X(64x128_rows_prepacked,  64, 2, 14, 3) \
     X(128x64_rows_prepacked, 128, 1,  9, 4) \
+    X(256x64_rows_prepacked, 256, 1,  5, 3) \
     X(128x128_rows_prepacked,128, 2,  7, 3) \
     X(256x128_rows_prepacked,256, 2,  4, 2)
 

@@ -117,7 +117,7 @@ __device__ static inline void consume_slices(const bsmi_mixed_input_parameters &
     int32_t slice = (int32_t)slices.at.group;
     int64_t number = blockIdx.x;
     if (number >= tiles) return;
-    gemm_tile next = mixed_input_tile<CONFIG>(p, number);
+    gemm_tile next = mixed_input_tile<CONFIG, true>(p, number);
     for (uint32_t n = 0; number < tiles; n++, slice -= count) {
         const gemm_tile tile = next;
         const bool finishes = (count - 1 - slice) % CONFIG::GROUPS == 0, is_last = number + gridDim.x >= tiles;
@@ -133,7 +133,7 @@ __device__ static inline void consume_slices(const bsmi_mixed_input_parameters &
         }
         number += gridDim.x;
         if (number < tiles) {
-            next = mixed_input_tile<CONFIG>(p, number);
+            next = mixed_input_tile<CONFIG, true>(p, number);
             slices.begin_next(p, next, n + 1, count);
         }
         if (finishes) slices.end_tile(p, tile, sums);

@@ -22,6 +22,16 @@ __device__ static inline void issue_step(tile_sums<CONFIG> &sums, const step_ope
     for (int k = 0; k < 4; k++) wgmma_bf16_registers<CONFIG::ROWS>::multiply(sums, operand + 4 * k, a + 2 * k);
 }
 
+/* The same of the first N rows of A alone, and of their sums. */
+template <int N, int SUMS>
+__device__ static inline void issue_narrowed(float (&sums)[SUMS], const step_operand &operand, uint32_t a)
+{
+    static_assert(N / 2 <= SUMS, "sums of as many rows");
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        wgmma_bf16_registers<N>::multiply(reinterpret_cast<float(&)[N / 2]>(sums), operand + 4 * k, a + 2 * k);
+}
+
 /* A step of a schedule that decodes one step while it multiplies another: those of the step before are made when this
  * returns. */
 template <class CONFIG>

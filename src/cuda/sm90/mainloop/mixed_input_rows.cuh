@@ -30,7 +30,7 @@ template <class CONFIG> struct rows_consumer {
     gemm_ring<typename CONFIG::codes_ring> codes_ring;
     prepacked_scales<typename CONFIG::CODES> of_slice;
     bool large;                           /* scales of the slice */
-    uint32_t kept;                        /* of keep_operand */
+    uint32_t never;                       /* 0, which ptxas does not know: of keep_operand */
 };
 
 template <class CONFIG> __device__ static inline rows_consumer<CONFIG> rows_consumer_of(uint32_t shared)
@@ -57,10 +57,10 @@ template <class CONFIG> __device__ static inline void begin_slice(rows_consumer<
     c.large = are_large(c.of_slice);
 }
 
+/* The loader has the fence between these reads and the next bytes. */
 template <class CONFIG> __device__ static inline void end_slice(rows_consumer<CONFIG> &c)
 {
     using RING = typename CONFIG::codes_ring;
-    fence_proxy_async_shared();
     __syncwarp();
     if (c.at.lane == 0) mbarrier_arrive(empty_barrier<RING>(c.at.shared, c.codes_ring.stage));
     c.codes_ring.next();
@@ -91,11 +91,12 @@ __device__ static inline void decode_codes(const rows_consumer<CONFIG> &c, const
 
 /* The registers are read here, behind the wait for the products that read them: before CUDA 13.3 ptxas takes them for
  * free once such a product has been issued (release notes of 13.3, ptxas). */
-__device__ static inline void keep_operand(uint32_t &kept, const step_operand &operand)
+__device__ static inline void keep_operand(uint32_t never, const step_operand &operand)
 {
 #pragma unroll
-    for (int i = 0; i < 16; i += 2)
-        asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(kept) : "r"(operand[i]), "r"(operand[i + 1]));
+    for (int i = 0; i < 16; i += 4)
+        asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %0, 0;\n@p st.shared.v4.u32 [%0], {%1, %2, %3, %4};\n}"
+                     ::"r"(never), "r"(operand[i]), "r"(operand[i + 1]), "r"(operand[i + 2]), "r"(operand[i + 3]));
 }
 
 template <class CONFIG> __device__ static inline void release_rows(const rows_consumer<CONFIG> &c)
@@ -123,7 +124,7 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
         codes = read_codes<CONFIG, NEXT>(c);
     }
     wgmma_wait_group<1>();
-    keep_operand(c.kept, other);
+    keep_operand(c.never, other);
     if (!first) release_rows<CONFIG>(c);
     c.before = stage;
     c.ring.next();
@@ -150,8 +151,8 @@ __device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CO
         if (!sum_step<CONFIG, 5>(sums, c, false, left - 5, odd, even)) break;
     }
     wgmma_wait_group<0>();
-    keep_operand(c.kept, even);
-    keep_operand(c.kept, odd);
+    keep_operand(c.never, even);
+    keep_operand(c.never, odd);
     hold<CONFIG>(sums);
     release_rows<CONFIG>(c);
 }
@@ -162,6 +163,7 @@ __device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p,
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_inc<CONFIG::CONSUMER>();
     transposed_sums<CONFIG> sums;
     rows_consumer<CONFIG> c = rows_consumer_of<CONFIG>(shared);
+    c.never = p.segment_count > BSMI_MOST_SEGMENTS ? shared : 0;
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
@@ -172,7 +174,6 @@ __device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p,
         read_row_exponents<CONFIG>(p, tile, finish);
         finish_rows_tile<CONFIG>(p, finish, tile, c.at, sums);
     }
-    if (p.segment_count > BSMI_MOST_SEGMENTS) store_shared(shared, c.kept);       /* never, which ptxas does not know */
 }
 
 /* The kernel ------------------------------------------------------------------------------------------------------- */

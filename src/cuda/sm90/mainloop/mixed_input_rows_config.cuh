@@ -20,7 +20,7 @@ struct mixed_input_rows_config {
                          PRODUCT_SUMS = ROWS / 2;
 
     /* The registers of an SM are dealt out evenly at first; the loaders give some to several consumers. */
-    static constexpr int EVEN = 65536 / THREADS / 8 * 8, PRODUCER = 40,
+    static constexpr int EVEN = 65536 / THREADS / 8 * 8, PRODUCER = 24,
                          CONSUMER = ((GROUPS + 1) * EVEN - PRODUCER) / GROUPS / 8 * 8;
 
     /* A stage of A is a step of 64 columns. */

@@ -1,6 +1,7 @@
 /* Boxes that TMA loads for the CTAs of a cluster that need them. */
 #pragma once
 
+#include "cuda/ptx/bulk_copy.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "tiles.cuh"
 
@@ -23,6 +24,17 @@ __device__ static inline void load(uint32_t to, const bsmi_tensor_map &map, int3
 {
     if (SHARERS == 1) tensor_load(to, &map, column, row, matrix, full);
     else tensor_load_multicast(to, &map, column, row, matrix, full, sharers);
+}
+
+/* Of prepacked weights, the exponents of a tile's columns: consumers read them at its beginning. */
+template <class CONFIG>
+__device__ static inline void prefetch_exponents(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int32_t *first = e.b_exponents + tile.matrix * e.b_exponent_step + tile.column;
+    const uint64_t begin = (uint64_t)first & ~(uint64_t)15;
+    const int32_t columns = min(CONFIG::COLUMNS, (int32_t)e.n - tile.column);
+    cp_async_bulk_prefetch((const void *)begin, (uint32_t)((uint64_t)(first + columns) + 15 - begin) & ~15u);
 }
 
 /* Groups are rows of one matrix A. */

@@ -21,10 +21,10 @@ template <class CONFIG> __device__ static inline int32_t slices_of(const bsmi_mi
 __device__ static inline int32_t paired_steps(const bsmi_gemm_parameters &p) { return (p.segments[0].blocks + 1) & ~1; }
 
 /* The same as gemm_tile_of, without its divisions for what few rows mostly are: loads wait for them. */
-template <class CONFIG>
+template <class CONFIG, bool BY_WARP = false>
 __device__ static inline gemm_tile mixed_input_tile(const bsmi_gemm_parameters &p, int64_t number)
 {
-    if (p.epilogue.grouped || p.tiles != p.column_tiles) return gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+    if (p.epilogue.grouped || p.tiles != p.column_tiles) return gemm_tile_of<CONFIG, BY_WARP>(p, number, { 0, 0 });
     return { 0, (int32_t)number * CONFIG::COLUMNS, 0, (int32_t)p.epilogue.m, 0 };
 }
 
@@ -98,6 +98,7 @@ __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, c
     if constexpr (CONFIG::PREPACKED) {
         const int64_t in_all = at.matrix * p.matrix_tiles + tile.column / CONFIG::COLUMNS;
         at.from = p.prepacked + in_all * p.tile_slices * CONFIG::CODE_BYTES;
+        prefetch_exponents<CONFIG>(p, tile);
     }
 }
 

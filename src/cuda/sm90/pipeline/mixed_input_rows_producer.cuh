@@ -19,6 +19,7 @@ template <class CONFIG>
 __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
 {
     const gemm_tile tile = gemm_tile_of<CONFIG>(p, at.number, { 0, 0 });
+    prefetch_exponents<CONFIG>(p, tile);
     at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
 #pragma unroll
     for (int g = 0; g < CONFIG::GROUPS; g++) {
@@ -48,6 +49,7 @@ __device__ static inline void load_slices(const bsmi_mixed_input_parameters &p, 
         const uint32_t full = full_barrier<RING>(shared, at.ring.stage);
         const uint32_t to = shared + CONFIG::AT_CODES + at.ring.stage * CONFIG::CODE_BYTES;
         mbarrier_wait_parity(empty_barrier<RING>(shared, at.ring.stage), at.ring.parity);
+        fence_proxy_async_shared();       /* behind the consumers' reads, which it would hold up */
         mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES);
 #pragma unroll
         for (int g = 0; g < CONFIG::GROUPS; g++) {

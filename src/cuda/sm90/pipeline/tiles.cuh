@@ -11,11 +11,11 @@ template <class CONFIG> __device__ static inline gemm_cta gemm_cta_of(uint32_t r
     return { rank % CONFIG::CLUSTER_ROWS, rank / CONFIG::CLUSTER_ROWS };
 }
 
-template <class CONFIG>
+template <class CONFIG, bool BY_WARP = false>
 __device__ static inline gemm_tile gemm_tile_of(const bsmi_gemm_parameters &p, int64_t number, gemm_cta cta)
 {
-    gemm_tile tile =
-        gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CLUSTER_ROWS, CONFIG::COLUMNS * CONFIG::CLUSTER_COLUMNS);
+    constexpr int32_t ROWS = CONFIG::ROWS * CONFIG::CLUSTER_ROWS, COLUMNS = CONFIG::COLUMNS * CONFIG::CLUSTER_COLUMNS;
+    gemm_tile tile = gemm_tile_at<BY_WARP>(p, number, ROWS, COLUMNS);
     tile.row += (int32_t)cta.row * CONFIG::ROWS;
     tile.column += (int32_t)cta.column * CONFIG::COLUMNS;
     return gemm_tile_inside(p, tile);

@@ -1,0 +1,152 @@
+/* One row of A by prepacked rows of mxfp8 by dot products of bf16 (vdpbf16ps): the bits of bf16_tiles_amx.c.
+ *
+ * A chain of tdpbf16ps adds every second column of K, each with one rounding; vdpbf16ps adds a pair likewise, the upper
+ * one first.  So columns 0 and 2 of each four, and 1 and 3, are pairs (panels.h), and 16 rows of B have their chains in
+ * a vector each.  The scale of a block, which is a slice, is a power of two: it is multiplied into the slice's sum,
+ * exactly.
+ *
+ * Normal 8-bit floats are moved to where bf16 has them, times a power of two that is taken off the sum.  A block with
+ * zeros or subnormal numbers, which its scale tells, has those looked up.  B as it is stored, and rows that this is not
+ * for, go to bf16_few_rows_amx.c. */
+#if defined(__x86_64__)
+#include "panels.h"
+#include "row_numbers.h"
+
+#include "core/core.h"
+#include "cpu/kernels.h"
+#include "cpu/x86/bf16/bf16_dot_avx512.h"
+
+enum {
+    STRIP = BSMI_PANEL_ROWS, SLICES = BSMI_PANEL_SLICES, FOURS = BSMI_SLICE / 4, VECTOR = 64,
+    LESS = 32,                            /* binades less than fp8_numbers lifts: sums stay finite */
+};
+
+static inline int lift_of(enum bsmi_bf16_kind kind) { return bf16_lift(kind) - LESS; }
+
+struct one_row {
+    struct bsmi_row_numbers row;
+    _Alignas(64) uint16_t pairs[BSMI_ROW_SLICES][BSMI_SLICE];    /* columns 2, 0, 3, 1 of each four */
+    _Alignas(64) uint16_t subnormal[32];  /* numbers of codes below the least normal one, as fp8_numbers wants them */
+};
+
+/* 8-bit floats in the upper bytes of words, times 2^lift_of. */
+DOT_INLINE __m512i numbers_of(enum bsmi_bf16_kind kind, bool special, __m512i codes, __m512i subnormal)
+{
+    const bool e4m3 = kind == BSMI_BF16_OF_E4M3;
+    if (special) {
+        const __m512i words = _mm512_srai_epi16(codes, 8);
+        __m512i largest = _mm512_setzero_si512();
+        return fp8_numbers(kind, words, _mm512_slli_epi16(words, e4m3 ? 4 : 5), subnormal,
+                           _mm512_set1_epi16(LESS << 7), &largest);
+    }
+    return _mm512_ternarylogic_epi32(_mm512_srai_epi16(codes, e4m3 ? 4 : 3),
+                                     _mm512_set1_epi16((short)(e4m3 ? 0x87f0 : 0x8fe0)),
+                                     _mm512_set1_epi16((160 - LESS) << 7), 0xea);
+}
+
+/* The sum of a slice, times 2^lift_of. */
+DOT_INLINE __m512 sum_slice(enum bsmi_bf16_kind kind, bool special, const uint8_t *codes, const uint16_t *pairs,
+                            __m512i subnormal)
+{
+    __m512 even = _mm512_setzero_ps(), odd = _mm512_setzero_ps();
+#pragma GCC unroll 8
+    for (int i = 0; i < FOURS; i++) {
+        const __m512i fours = _mm512_load_si512(codes + i * VECTOR);
+        add_pairs(&even, numbers_of(kind, special, fours, subnormal), broadcast_pair(pairs + 4 * i));
+        add_pairs(&odd, numbers_of(kind, special, _mm512_slli_epi16(fours, 8), subnormal),
+                  broadcast_pair(pairs + 4 * i + 2));
+    }
+    return _mm512_add_ps(even, odd);
+}
+
+DOT __attribute__((noinline)) static __m512 sum_special_slice(enum bsmi_bf16_kind kind, const uint8_t *codes,
+                                                              const uint16_t *pairs, const uint16_t *subnormal)
+{
+    const __m512i table = _mm512_load_si512(subnormal);
+    return kind == BSMI_BF16_OF_E4M3 ? sum_slice(BSMI_BF16_OF_E4M3, true, codes, pairs, table)
+                                     : sum_slice(BSMI_BF16_OF_E5M2, true, codes, pairs, table);
+}
+
+DOT_INLINE __m512 add_panel(enum bsmi_bf16_kind kind, const struct bsmi_fp8_panel *panel, const struct one_row *m,
+                            int64_t slice, __m512 total)
+{
+    const __m512 lowered = _mm512_castsi512_ps(_mm512_set1_epi32((127 - lift_of(kind)) << 23));
+    const __m512i given = _mm512_load_si512(panel->scales);
+    const __mmask64 special = _mm512_cmpge_epu8_mask(given, _mm512_set1_epi8((char)BSMI_PANEL_LEAST_SPECIAL));
+    const __m512i scales = _mm512_mask_sub_epi8(given, special, given, _mm512_set1_epi8(BSMI_PANEL_SPECIAL));
+    bsmi_ask_ahead(panel, sizeof *panel);
+#pragma GCC unroll 4
+    for (int s = 0; s < SLICES; s++) {
+        const uint8_t *const codes = panel->codes + s * FOURS * VECTOR;
+        const __m512 sum = (special & 0x1111111111111111ULL << s) == 0
+                               ? sum_slice(kind, false, codes, m->pairs[slice + s], _mm512_setzero_si512())
+                               : sum_special_slice(kind, codes, m->pairs[slice + s], m->subnormal);
+        total = _mm512_fmadd_ps(_mm512_mul_ps(sum, lowered), scales_of_byte(scales, s), total);
+    }
+    return total;
+}
+
+/* One strip of columns, all of the stretch; false: there are rows of B that this is not for. */
+DOT_INLINE bool add_strip(enum bsmi_bf16_kind kind, const struct bsmi_tile *t, const struct one_row *m, int64_t column,
+                          int64_t k, int64_t length)
+{
+    const struct bsmi_fp8_panel *panel = bsmi_panel_of(t, sizeof *panel, column, k);
+    float *const sums = t->sums + column;             /* whole strips */
+    __m512 total = k > 0 ? _mm512_loadu_ps(sums) : _mm512_setzero_ps();
+    __m512i least = _mm512_set1_epi8(-1);
+    for (int64_t c = 0; c < length; c += BSMI_PANEL_COLUMNS, panel++) {
+        total = add_panel(kind, panel, m, c / BSMI_SLICE, total);
+        least = _mm512_min_epu8(least, _mm512_load_si512(panel->scales));
+    }
+    _mm512_storeu_ps(sums, total);
+    return _mm512_cmpeq_epi8_mask(least, _mm512_set1_epi8(BSMI_PANEL_SCALE_OUTSIDE)) == 0;
+}
+
+DOT static bool add_strips(const struct bsmi_tile *t, const struct one_row *m, int64_t k, int64_t length)
+{
+    bool good = true;
+    for (int64_t j = 0; good && j < t->columns; j += STRIP)
+        good = t->b.matrix->element == BSM_E4M3 ? add_strip(BSMI_BF16_OF_E4M3, t, m, j, k, length)
+                                                : add_strip(BSMI_BF16_OF_E5M2, t, m, j, k, length);
+    return good;
+}
+
+/* Codes below the least normal one are these many units, of 2^-9 (e4m3) or 2^-16 (e5m2). */
+static void make_subnormal(const struct bsmi_tile *t, uint16_t *table)
+{
+    const bool e4m3 = t->b.matrix->element == BSM_E4M3;
+    const float unit = e4m3 ? 0x1p31F : 0x1p32F;      /* 2^(40 - 9), 2^(48 - 16) */
+    for (int code = 0; code < 32; code++) table[code] = (uint16_t)(bsmi_float_bits((float)(code % 8) * unit) >> 16);
+}
+
+DOT static bool add_stretches(const struct bsmi_tile *t, struct one_row *m)
+{
+    const __m512i places = _mm512_add_epi16(
+        _mm512_set1_epi64(0x0001000300000002),
+        _mm512_setr_epi64(0, 0x0004000400040004, 0x0008000800080008, 0x000c000c000c000c, 0x0010001000100010,
+                          0x0014001400140014, 0x0018001800180018, 0x001c001c001c001c));
+    make_subnormal(t, m->subnormal);
+    for (int64_t k = 0; k < t->k; k += BSMI_ROW_LENGTH) {
+        const int64_t length = BSMI_MIN(BSMI_ROW_LENGTH, t->k - k);
+        if (!bsmi_row_numbers_make(t, k, length, &m->row)) return false;
+        for (int64_t s = 0; s < bsmi_round_up(length, BSMI_ROW_GROUP) / BSMI_SLICE; s++)
+            _mm512_store_si512(m->pairs[s], _mm512_permutexvar_epi16(places, _mm512_load_si512(m->row.numbers[s])));
+        if (!add_strips(t, m, k, length)) return false;
+    }
+    return true;
+}
+
+void bsmi_bf16_dot_one_row_avx512(const struct bsmi_tile *tile, void *scratch)
+{
+    const bool done = tile->prepacked_b != NULL && tile->rows == 1 && tile->k > 0 && !bsmi_row_has_exponent(tile)
+                      && add_stretches(tile, scratch);
+    if (!done) bsmi_bf16_few_rows_amx(tile, scratch);
+}
+
+size_t bsmi_bf16_dot_one_row_avx512_scratch_bytes(int64_t rows, int64_t columns)
+{
+    return BSMI_MAX(sizeof(struct one_row), bsmi_bf16_few_rows_amx_scratch_bytes(rows, columns));
+}
+#else
+typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
+#endif
