@@ -136,6 +136,7 @@ static void forced_kernels(struct test *t)
         if (!bsmi_kernels[i].serves(x.a.format, x.b.format)) x.a.format = x.b.format = BSM_MXFP4;
         if (!bsmi_kernels[i].serves(x.a.format, x.b.format)) x.a.format = x.b.format = BSM_MXINT8;
         if (!bsmi_kernels[i].serves(x.a.format, x.b.format)) x.a.format = x.b.format = BSM_MXFP6_E2M3;
+        if (!bsmi_kernels[i].serves(x.a.format, x.b.format)) x.a.format = x.b.format = BSM_NVFP4;
         CHECK(t, bsm_context_force_kernel(context, i) == BSM_OK);
         CHECK(t, planned(t, context, &x, SMALL_M, BSM_ORDER_K) == &bsmi_kernels[i]);
         if (bsmi_family_is_portable(bsmi_kernels[i].family)) {

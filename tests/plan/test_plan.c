@@ -516,7 +516,7 @@ static void forced_kernels(struct test *t)
         const char *name = bsm_kernel_name(kernels);
         CHECK(t, bsm_context_force_kernel(context, kernels) == BSM_OK);
         CHECK(t, bsm_context_force_kernel(bare, kernels) == BSM_OK);
-        if (strncmp(name, "cuda_", 5) == 0) {
+        if (strncmp(name, "cuda_", 5) == 0 || strncmp(name, "hip_", 4) == 0) {
             CHECK(t, !bsm_kernel_serves(context, kernels, x.a.format, x.b.format));
             expect_error(t, bsm_multiply(context, &x.call), BSM_EUNSUPPORTED, "it is one of GPUs");
             CHECK(t, same_d(&x, &fresh));

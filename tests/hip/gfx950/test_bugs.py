@@ -53,7 +53,7 @@ def main():
         missed += not noticed
         if not noticed:
             print(f"{bug['bug']}: NOT NOTICED: {bug['why']}", flush=True)
-    print(f"test_bugs: {len(found) - missed} passed, {missed} failed, 0 skipped")
+    print(f"test_gfx950_bugs: {len(found) - missed} passed, {missed} failed, 0 skipped")
     return missed > 0 or not found
 
 

@@ -84,4 +84,4 @@ def inner_loops():
             check(kind not in one["instructions"], f"{name}: {kind} in the loop")
 
 
-script.cases("test_code_objects", [metadata_are_as_wanted, all_of_them_are_small, inner_loops])
+script.cases("test_gfx950_code_objects", [metadata_are_as_wanted, all_of_them_are_small, inner_loops])

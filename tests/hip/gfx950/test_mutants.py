@@ -102,7 +102,7 @@ def main():
         for what in left:
             print(f"  not noticed: {what}")
     failed = 1 if loop_only and silent else 0
-    print(f"test_mutants: {1 - failed} passed, {failed} failed, 0 skipped")
+    print(f"test_gfx950_mutants: {1 - failed} passed, {failed} failed, 0 skipped")
     return failed
 
 
