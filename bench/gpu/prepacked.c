@@ -101,7 +101,8 @@ static bool make_own(struct bench *bench, const struct places *places, int kerne
 {
     bsm_plan *plan;
     bsm_matrix d = plain_rows(BSM_FORMAT_BF16, places->d[0], places->shape.m, places->shape.n);
-    const bsm_matmul call = { .struct_size = sizeof call, .a = &places->a[0].matrix, .b = &places->b[0].matrix, .d = &d };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &places->a[0].matrix, .b = &places->b[0].matrix,
+                              .d = &d };
     gpu_library(bsm_context_force_kernel(bench->gpu.context, kernel), "forcing a kernel");
     if (kernel >= 0 && bsm_plan_create(bench->gpu.context, &call, &plan) != BSM_OK) {
         gpu_library(bsm_context_force_kernel(bench->gpu.context, -1), "forcing no kernel");
@@ -144,7 +145,8 @@ static void add_forced(struct bench *bench, const struct places *places, void *c
 }
 
 /* Prepares them all, and takes those out that are much too slow. */
-static void prepare(const struct bench *bench, const struct options *o, struct ways *w, struct way **running, int *count)
+static void prepare(const struct bench *bench, const struct options *o, struct ways *w, struct way **running,
+                    int *count)
 {
     double least = INFINITY;
     *count = 0;
@@ -172,10 +174,12 @@ static void report(const struct ways *w, const struct places *places, const char
     pair_text(&places->pair, pair, sizeof pair);
     shape_text(&places->shape, shape, sizeof shape);
     for (int i = FORCED; i < w->count; i++)
-        if (w->way[i].contender.rounds > 0 && (best == NULL || microseconds(&w->way[i]) < microseconds(best))) best = &w->way[i];
+        if (w->way[i].contender.rounds > 0 && (best == NULL || microseconds(&w->way[i]) < microseconds(best)))
+            best = &w->way[i];
     const double ours = microseconds(&w->way[CHOSEN]), cublas = microseconds(&w->way[CUBLAS]),
                  least = best != NULL ? microseconds(best) : 0;
-    printf("%s %s: stored %.2f, prepacked %.2f, cuBLAS %.2f us (%.3f of it), best forced %.2f (%.3f of it), %.0f MHz, %.0f W%s\n"
+    printf("%s %s: stored %.2f, prepacked %.2f, cuBLAS %.2f us (%.3f of it), best forced %.2f (%.3f of it), %.0f MHz, "
+           "%.0f W%s\n"
            "  chosen %s\n",
            pair, shape, microseconds(&w->way[STORED]), ours, cublas, cublas / ours, least, least / ours, w->state.mhz,
            w->state.watts, w->state.power_capped ? ", capped" : "", chosen);
@@ -194,8 +198,8 @@ static void report(const struct ways *w, const struct places *places, const char
     fflush(stdout);
 }
 
-static void measure_product(struct bench *bench, const struct options *o, const struct places *coded, const struct places *bf16,
-                            void *const *panels, struct cli_json *json)
+static void measure_product(struct bench *bench, const struct options *o, const struct places *coded,
+                            const struct places *bf16, void *const *panels, struct cli_json *json)
 {
     static struct ways w;
     struct way *running[MOST_WAYS];
@@ -262,7 +266,10 @@ static void measure_weights(struct bench *bench, const struct options *o, bsm_fo
 
 static void measure_all(struct bench *bench, const struct options *o, struct cli_json *json)
 {
-    static const struct { const char *name; bsm_format format; } formats[] = { { "mxfp4", BSM_MXFP4 }, { "nvfp4", BSM_NVFP4 } };
+    static const struct {
+        const char *name;
+        bsm_format format;
+    } formats[] = { { "mxfp4", BSM_MXFP4 }, { "nvfp4", BSM_NVFP4 } };
     for (int f = 0; f < 2; f++)
         for (const char *at = o->weights; *at != '\0' && strstr(o->formats, formats[f].name) != NULL;) {
             const int64_t n = next_number(&at, "x"), k = next_number(&at, ",");

@@ -34,7 +34,7 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, bool t
     CHECK(t,
           bsm_dequantize(context, &twin.host, &host) == BSM_OK && bsmi_reals_resolve("d", &host, &resolved) == BSM_OK);
     twin_upload(t, &wish, &twin);
-    struct bsmi_dequantize_parameters p = { twin.device, device_reals(&resolved) };
+    struct bsmi_dequantize_parameters p = { twin.device, bsmi_device_reals_of(&resolved) };
     p.destination.data = device_fill(t, 0xa5, bytes, 0);
     device_launch(t, "bsmi_dequantize", 2, BSMI_DEQUANTIZE_THREADS, &p);
     device_read(t, got, p.destination.data, bytes);

@@ -123,57 +123,7 @@ bool device_launch(struct test *t, const char *kernel, int ctas, int threads, co
            ok(t, driver->cuStreamSynchronize(NULL), kernel);
 }
 
-/* Matrices
- * --------------------------------------------------------------------------------------------------------------------
- */
-
-struct bsmi_device_layout device_layout(const struct bsmi_scale_map *map)
-{
-    return (struct bsmi_device_layout){
-        .kind = (int32_t)map->layout.kind,
-        .pitch = map->layout.pitch,
-        .tile_rows = map->layout.tile_rows,
-        .tile_columns = map->layout.tile_columns,
-        .rows = map->rows,
-        .columns = map->columns,
-        .padded_rows = map->padded_rows,
-        .padded_columns = map->padded_columns,
-    };
-}
-
-struct bsmi_device_matrix device_matrix(const struct bsmi_matrix *m)
-{
-    return (struct bsmi_device_matrix){
-        .data = m->data,
-        .scales = m->scales,
-        .tensor_scale = m->tensor_scale,
-        .tensor_scale_divides = m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
-        .element = (int32_t)m->element,
-        .scale = (int32_t)m->scale,
-        .block = m->block,
-        .bits = m->bits,
-        .packing = (int32_t)m->packing,
-        .rows = m->rows,
-        .columns = m->columns,
-        .batch = m->batch,
-        .row_bytes = m->row_bytes,
-        .batch_bytes = m->batch_bytes,
-        .scale_batch_bytes = m->scale_batch_bytes,
-        .layout = device_layout(&m->map),
-    };
-}
-
-struct bsmi_device_reals device_reals(const struct bsmi_reals *r)
-{
-    return (struct bsmi_device_reals){ .data = r->data,
-                                       .type = (int32_t)r->type,
-                                       .rows = r->rows,
-                                       .columns = r->columns,
-                                       .batch = r->batch,
-                                       .row_stride = r->row_stride,
-                                       .column_stride = r->column_stride,
-                                       .batch_stride = r->batch_stride };
-}
+/* Matrices --------------------------------------------------------------------------------------------------------- */
 
 static void fill_random(struct test *t, unsigned char *bytes, int64_t count)
 {
@@ -212,7 +162,7 @@ bool twin_make(struct test *t, const struct twin_wish *wish, struct twin *twin)
 
 void twin_upload(struct test *t, const struct twin_wish *wish, struct twin *twin)
 {
-    twin->device = device_matrix(&twin->resolved);
+    twin->device = bsmi_device_matrix_of(&twin->resolved);
     twin->device.data = device_copy(t, twin->host.data, (size_t)twin->data_bytes, (size_t)wish->offset);
     twin->device.scales = wish->packing == BSM_PACKING_GGUF ? twin->device.data : NULL;
     if (twin->scale_bytes > 0)

@@ -5,6 +5,7 @@
 
 #include "blockscale.h"
 #include "cuda/params/kernels.h"
+#include "device/matrix.h"
 #include "matrix/matrix.h"
 #include "matrix/reals.h"
 #include "test.h"
@@ -25,11 +26,6 @@ void device_free_all(struct test *t);
 
 /* Launches a kernel by its name and waits.  parameters: its struct. */
 bool device_launch(struct test *t, const char *kernel, int ctas, int threads, const void *parameters);
-
-/* As kernels take them; pointers are what the description holds. */
-struct bsmi_device_layout device_layout(const struct bsmi_scale_map *map);
-struct bsmi_device_matrix device_matrix(const struct bsmi_matrix *m);
-struct bsmi_device_reals device_reals(const struct bsmi_reals *r);
 
 /* A matrix in host memory with its twin on the device. */
 struct twin {

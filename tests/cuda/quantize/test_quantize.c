@@ -67,7 +67,7 @@ static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t col
             }
         }
     CHECK(t, bsmi_reals_resolve("source", &s->host, &s->resolved) == BSM_OK);
-    s->device = device_reals(&s->resolved);
+    s->device = bsmi_device_reals_of(&s->resolved);
     s->device.data = device_copy(t, s->host.data, s->bytes, rnd_below(t, 3) == 0 ? sizes[type] : 0);
 }
 
@@ -320,7 +320,7 @@ static void every_bf16(struct test *t)
                                     .column_stride = 1 };
         for (int k = 0; k < 65536; k++) ((uint16_t *)s.host.data)[k] = (uint16_t)k;
         CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
-        s.device = device_reals(&s.resolved);
+        s.device = bsmi_device_reals_of(&s.resolved);
         s.device.data = device_copy(t, s.host.data, s.bytes, 0);
         twin_upload(t, &wish, &twin);
         const bsm_quantize_options o = { .struct_size = sizeof o,
@@ -380,7 +380,7 @@ static void every_pair(struct test *t)
                                     .column_stride = 1 };
         fill_pairs(s.host.data, rows, columns, twin.resolved.block);
         CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
-        s.device = device_reals(&s.resolved);
+        s.device = bsmi_device_reals_of(&s.resolved);
         s.device.data = device_copy(t, s.host.data, s.bytes, 0);
         twin_upload(t, &wish, &twin);
         const bsm_quantize_options o = { .struct_size = sizeof o };
@@ -430,7 +430,7 @@ static void every_scale_of_an_amax(struct test *t)
                                     .row_stride = 64, .column_stride = 1 };
         fill_beside_middles(codes, (int)(bsmi_float_bits((float)amax) >> 16 & 127));
         CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
-        s.device = device_reals(&s.resolved);
+        s.device = bsmi_device_reals_of(&s.resolved);
         s.device.data = device_copy(t, codes, s.bytes, 0);
         twin_upload(t, &wish, &twin);
         const bsm_quantize_options o = { .struct_size = sizeof o };

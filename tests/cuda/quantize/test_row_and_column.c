@@ -39,7 +39,7 @@ static void source_make(struct test *t, int64_t rows, int64_t columns, enum kind
         }
     }
     CHECK(t, bsmi_reals_resolve("source", &s->host, &s->resolved) == BSM_OK);
-    s->device = device_reals(&s->resolved);
+    s->device = bsmi_device_reals_of(&s->resolved);
     s->device.data = device_copy(t, numbers, bytes, 0);
 }
 

@@ -36,8 +36,8 @@ static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layo
     const struct bsmi_convert_scales_parameters p = {
         .from = device_copy(t, from, (size_t)from_map.bytes, (size_t)offset),
         .to = device_fill(t, 0xa5, (size_t)to_map.bytes, (size_t)offset),
-        .from_layout = device_layout(&from_map),
-        .to_layout = device_layout(&to_map),
+        .from_layout = bsmi_device_layout_of(&from_map),
+        .to_layout = bsmi_device_layout_of(&to_map),
     };
     device_launch(t, "bsmi_convert_scales", ctas, BSMI_CONVERT_THREADS, &p);
     device_read(t, got, p.to, (size_t)to_map.bytes);
@@ -120,8 +120,8 @@ static void padding_alone(struct test *t)
         unsigned char *want = malloc((size_t)bytes), *got = malloc((size_t)bytes);
         memset(want, 0xa5, (size_t)bytes);
         for (int64_t b = 0; b < 2; b++) bsmi_scale_clear_padding(&map, want + b * batch_bytes);
-        const struct bsmi_clear_padding_parameters p = { device_fill(t, 0xa5, (size_t)bytes, 0), device_layout(&map), 2,
-                                                         batch_bytes };
+        const struct bsmi_clear_padding_parameters p = { device_fill(t, 0xa5, (size_t)bytes, 0),
+                                                         bsmi_device_layout_of(&map), 2, batch_bytes };
         device_launch(t, "bsmi_clear_padding", 2, BSMI_CONVERT_THREADS, &p);
         device_read(t, got, p.scales, (size_t)bytes);
         if (memcmp(got, want, (size_t)bytes) != 0) FAIL(t, "%s: other padding than on the CPU", bsm_layout_name(kind));
