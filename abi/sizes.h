@@ -42,6 +42,21 @@ ABI_OFFSET(bsm_scales, rows, 8)
 ABI_OFFSET(bsm_scales, columns, 16)
 ABI_OFFSET(bsm_scales, layout, 24)
 
+/* bsm_scale_fit */
+ABI_SIZE(bsm_scale_fit, 688)
+ABI_OFFSET(bsm_scale_fit, struct_size, 0)
+ABI_OFFSET(bsm_scale_fit, fits, 8)
+ABI_OFFSET(bsm_scale_fit, rows, 16)
+ABI_OFFSET(bsm_scale_fit, columns, 24)
+ABI_OFFSET(bsm_scale_fit, stride, 32)
+ABI_OFFSET(bsm_scale_fit, lane, 40)
+ABI_OFFSET(bsm_scale_fit, byte, 44)
+ABI_OFFSET(bsm_scale_fit, rank, 48)
+ABI_OFFSET(bsm_scale_fit, dimension, 56)
+ABI_OFFSET(bsm_scale_fit, tensor_stride, 96)
+ABI_OFFSET(bsm_scale_fit, box, 136)
+ABI_OFFSET(bsm_scale_fit, text, 176)
+
 /* bsm_element_info */
 ABI_SIZE(bsm_element_info, 48)
 ABI_OFFSET(bsm_element_info, name, 0)

@@ -23,6 +23,7 @@
 #include "blockscale/device.h"
 #include "blockscale/format.h"
 #include "blockscale/scale_layout.h"
+#include "blockscale/scale_copy.h"
 #include "blockscale/matrix.h"
 #include "blockscale/quantize.h"
 #include "blockscale/matmul.h"

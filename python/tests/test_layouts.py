@@ -65,3 +65,15 @@ def test_layouts_are_described():
     assert {name.partition(":")[0] for name in oracle.LAYOUTS} <= set(found)
     for name, info in found.items():
         assert info.name == name and info.about and "r" in info.formula
+
+
+def test_whether_a_layout_fits_a_copy():
+    fits, how = blockscale.layout_fits("128x4", 256, 8, "tcgen05.cp")
+    assert fits and "byte offset 128" in how
+    fits, rule = blockscale.layout_fits("tiles:128x4", 256, 8, "tcgen05.cp")
+    assert not fits and "rows 0 and 32" in rule and "PTX ISA 9.7.16.9.2" in rule
+    assert blockscale.layout_fits("cdna4_16", 256, 8, "mfma_16")[0]
+    with pytest.raises(blockscale.InvalidError, match="copy='wgmma': choose one of tcgen05.cp, tma"):
+        blockscale.layout_fits("128x4", 256, 8, "wgmma")
+    with pytest.raises(blockscale.InvalidError, match="rows=0"):
+        blockscale.layout_fits("128x4", 0, 8, "tma")

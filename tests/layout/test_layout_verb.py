@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
@@ -232,7 +233,7 @@ def the_page_of_layouts_is_true():
             picture = os.path.basename(words[-1]) if "--svg" in words else None
             if picture:
                 words[-1] = os.path.join(folder, picture)
-            output = script.run([BLOCKSCALE, *words])
+            output = script.run([BLOCKSCALE, *words], expect=1 if "does not fit" in printed else 0)
             wanted = re.sub(r"^    ", "", printed, flags=re.M)
             script.check(wanted in output, f"another output: {command}")
             if picture:
@@ -240,9 +241,39 @@ def the_page_of_layouts_is_true():
                              f"another picture: {picture}")
 
 
+COPIES = ["tcgen05.cp", "tma", "ldmatrix", "mfma_16", "mfma_32"]
+
+
+def fits_answers_in_words_and_as_json():
+    for name in LAYOUTS:
+        for rows, columns in shapes_of(name):
+            fits = {}
+            for copy in COPIES:
+                command = [BLOCKSCALE, "layout", name, "--rows", str(rows), "--cols", str(columns)]
+                done = subprocess.run([*command, "--fits", copy, "--json"], capture_output=True, text=True,
+                                      check=False)
+                fits[copy], = json.loads(done.stdout)["copies"]
+                script.check(done.returncode == (0 if fits[copy]["fits"] else 1), f"{name} {copy}: {done}")
+            status = 0 if all(fit["fits"] for fit in fits.values()) else 1
+            told = json.loads(layout(name, rows, columns, "--fits", "all", "--json", expect=status))
+            script.check({copy["copy"]: copy for copy in told["copies"]} == fits, f"{name}: all is not each")
+            plain = " ".join(layout(name, rows, columns, "--fits", "all", expect=status).split())
+            script.check(told["modes"] in plain, f"{name}: modes")
+            for copy, fit in fits.items():
+                answer = "fits: " + fit["how"] if fit["fits"] else "does not fit: " + fit["rule"]
+                script.check(f"{copy} {answer}" in plain, f"{name}: {copy} {answer}")
+    told = json.loads(layout("128x4", 256, 8, "--fits", "tma", "--json"))["copies"][0]
+    script.check((told["dimensions"], told["strides"], told["box"], told["rows"], told["columns"])
+                 == ([256, 2, 2, 2], [256, 512, 1024], [256, 2, 1, 1], 128, 4), f"{told}")
+    layout("128x4", 256, 8, "--fits", "wgmma", expect=2)
+    layout("128x4", 256, 8, "--fits", "tma", "--all", expect=2)
+    layout("128x4", 256, 8, "--fits", "tma", "--svg", "/dev/null", expect=2)
+    layout("linear:3", 2, 4, "--fits", "tma", expect=3)
+
+
 if __name__ == "__main__":
     script.cases("test_layout_verb", [
         json_holds_the_byte_of_every_scale, the_table_and_memory_agree_with_json, what_is_left_out_is_counted_right,
         rows_padded_to_16_bytes_are_those_of_quack,
         the_picture_agrees_with_json, large_shapes_are_quick_and_right, the_page_of_layouts_is_true,
-        what_cannot_be_is_refused])
+        what_cannot_be_is_refused, fits_answers_in_words_and_as_json])

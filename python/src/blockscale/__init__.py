@@ -11,7 +11,7 @@ from_parts, plain                               a Matrix over arrays that exist,
 matmul, exact_matmul                            products
 plan, pack, explain                             products whose kernel is chosen once; prepacked weights; why a kernel
 mma_scaled                                      products with the shapes of tile languages
-convert_scales, scale_bytes, scale_offset, show_layout   scale layouts
+convert_scales, layout_fits, scale_bytes, scale_offset, show_layout   scale layouts
 open, quantize_checkpoint                       checkpoints: their weights over the mapped files, and new ones
 formats, layouts, kernels, devices, version, set_threads   what there is
 
@@ -31,13 +31,13 @@ from .matrix import Matrix, from_parts, plain
 from .multiplication import exact_matmul, matmul
 from .plans import Packed, Plan, explain, pack, plan
 from .quantization import MergeStats, Stats, dequantize, hadamard, merge_tensor_scales, quantize, quantize_both
-from .scale_layouts import Picture, convert_scales, scale_bytes, scale_offset, show_layout
+from .scale_layouts import Picture, convert_scales, layout_fits, scale_bytes, scale_offset, show_layout
 
 __all__ = ["Checkpoint", "Device", "DeviceError", "Error", "FileError", "FormatInfo", "InvalidError", "LayoutInfo",
            "Matrix", "MemoryError_", "MergeStats", "Packed", "Picture", "Plan", "Report", "Stats", "Tensor",
            "UnsupportedError", "Weight", "convert_scales", "dequantize", "devices", "exact_matmul", "explain",
-           "formats", "from_parts", "hadamard", "kernels", "layouts", "matmul", "merge_tensor_scales", "mma_scaled",
-           "open", "pack", "plain", "plan", "quantize", "quantize_both", "quantize_checkpoint", "scale_bytes",
-           "scale_offset", "set_threads", "show_layout", "threads", "version"]
+           "formats", "from_parts", "hadamard", "kernels", "layout_fits", "layouts", "matmul", "merge_tensor_scales",
+           "mma_scaled", "open", "pack", "plain", "plan", "quantize", "quantize_both", "quantize_checkpoint",
+           "scale_bytes", "scale_offset", "set_threads", "show_layout", "threads", "version"]
 
 __version__ = version()

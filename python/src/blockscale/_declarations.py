@@ -165,6 +165,35 @@ typedef struct bsm_scales {
 bsm_status bsm_scales_convert(const bsm_scales *from, const bsm_scales *to);
 bsm_status bsm_scales_convert_on(bsm_context *context, const bsm_scales *from, const bsm_scales *to);
 
+/* scale_copy.h */
+typedef enum bsm_scale_copy {
+    BSM_SCALE_COPY_TCGEN05_CP,
+    BSM_SCALE_COPY_TMA,
+    BSM_SCALE_COPY_LDMATRIX,
+    BSM_SCALE_COPY_MFMA_16,
+    BSM_SCALE_COPY_MFMA_32,
+    BSM_SCALE_COPY_COUNT
+} bsm_scale_copy;
+const char *bsm_scale_copy_name(int copy);
+int bsm_scale_copy_from_name(const char *name);
+#define BSM_TENSOR_RANK 5
+typedef struct bsm_scale_fit {
+    size_t struct_size;
+    bool fits;
+    int64_t rows, columns;
+    int64_t stride;
+    int lane;
+    int byte;
+    int rank;
+    int64_t dimension[BSM_TENSOR_RANK], tensor_stride[BSM_TENSOR_RANK];
+    int64_t box[BSM_TENSOR_RANK];
+    char text[512];
+} bsm_scale_fit;
+bsm_status bsm_scale_layout_fits(const bsm_scale_layout *layout, int64_t rows, int64_t columns,
+                                         bsm_scale_copy copy, bsm_scale_fit *fit);
+bsm_status bsm_scale_layout_modes(const bsm_scale_layout *layout, int64_t rows, int64_t columns, char *text,
+                                          size_t bytes, size_t *length);
+
 /* matrix.h */
 typedef enum bsm_packing {
     BSM_PACKING_DEFAULT,

@@ -33,6 +33,22 @@ def scale_offset(layout: str, rows: int, columns: int, row: int, column: int) ->
     return int(place[0])
 
 
+def layout_fits(layout: str, rows: int, columns: int, copy: str) -> tuple[bool, str]:
+    """Whether an instruction takes scales of rows x columns as a layout has them; how it is told of them, or the rule
+    that breaks and the manual's section.
+
+    copy  "tcgen05.cp", "tma", "ldmatrix", "mfma_16" or "mfma_32": docs/guide/layouts.md"""
+    _sizes(rows, columns)
+    number = lib.bsm_scale_copy_from_name(copy.encode())
+    if number < 0:
+        names = ", ".join(text(lib.bsm_scale_copy_name(i)) for i in range(lib.BSM_SCALE_COPY_COUNT))
+        raise InvalidError(f"copy={copy!r}: choose one of {names}")
+    fit = ffi.new("bsm_scale_fit *")
+    fit.struct_size = ffi.sizeof("bsm_scale_fit")
+    check(lib.bsm_scale_layout_fits(layout_struct(layout), rows, columns, number, fit))
+    return bool(fit.fits), text(fit.text)
+
+
 def convert_scales(scales: Array, rows: int, columns: int, from_layout: str, to_layout: str,
                    out: Array = None) -> Array:
     """Scales of one matrix from one layout into another.

@@ -1,4 +1,5 @@
 /* blockscale layout: where every scale lies, as a table, as JSON, or as a picture. */
+#include "fits.h"
 #include "picture.h"
 
 #include <inttypes.h>
@@ -8,11 +9,12 @@
 struct settings {
     bsm_scale_layout layout;
     int64_t rows, columns;
+    int fits;
     const char *svg;
     bool all;
 };
 
-static const struct settings defaults = { .rows = 256, .columns = 8 };
+static const struct settings defaults = { .rows = 256, .columns = 8, .fits = NO_COPY };
 
 static const struct cli_option options[] = {
     { "NAME", 0, NULL, "the layout, as 128x4, linear:PITCH, tiles:ROWSxCOLUMNS", CLI_LAYOUT(struct settings, layout),
@@ -20,6 +22,8 @@ static const struct cli_option options[] = {
     { "--rows", 'r', "R", "rows of the matrix", CLI_INTEGER(struct settings, rows), .low = 1, .high = INT64_MAX },
     { "--cols", 'c', "C", "columns of scales: K divided by the block, rounded up",
       CLI_INTEGER(struct settings, columns), .low = 1, .high = INT64_MAX },
+    { "--fits", 0, "COPY", "whether the copy takes these scales as they lie, and the rule that breaks; or all copies",
+      CLI_CHOICE(struct settings, fits, &layout_copies) },
     { "--svg", 0, "FILE", "draw the map", CLI_TEXT(struct settings, svg) },
     { "--all", 0, NULL, "show every row, column and byte", CLI_FLAG(struct settings, all) },
     { .name = NULL }
@@ -215,6 +219,10 @@ static int run(struct cli *cli, const void *given)
 {
     const struct settings *settings = given;
     struct layout_map map;
+    if (settings->fits != NO_COPY && (settings->svg != NULL || settings->all))
+        return cli_wrong_usage(cli, "--fits answers in words: leave out %s", settings->svg != NULL ? "--svg" : "--all");
+    if (settings->fits != NO_COPY)
+        return layout_fits(cli, &settings->layout, settings->rows, settings->columns, settings->fits);
     const int made = layout_map_make(cli, &settings->layout, settings->rows, settings->columns, settings->all, &map);
     if (made != CLI_DONE) return made;
     FILE *picture = settings->svg != NULL ? cli_output(cli, settings->svg) : NULL;
@@ -230,9 +238,12 @@ const struct cli_verb cli_verb_layout = {
     .usage = "NAME [--rows R] [--cols C] [options]",
     .about = "Prints the byte of the scale (row, column) in a layout, and what lies in memory, byte after byte. Of "
              "each piece that the layout moves as a whole the first two rows and the last are shown.\n"
-             "--svg draws the same. --json lists the byte of every scale, row by row.",
+             "--svg draws the same. --json lists the byte of every scale, row by row.\n"
+             "--fits says whether an instruction can take the scales as they lie: where not, the rule that breaks and "
+             "the manual's section, and the exit status is 1.",
     .example = "blockscale layout 128x4 --rows 256 --cols 8\n"
                "blockscale layout 128x4 --rows 256 --cols 8 --svg 128x4.svg\n"
-               "blockscale layout tiles:32x8 --rows 33 --cols 90 --json",
+               "blockscale layout tiles:32x8 --rows 33 --cols 90 --json\n"
+               "blockscale layout 128x4 --rows 256 --cols 8 --fits tcgen05.cp",
     .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
 };
