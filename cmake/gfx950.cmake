@@ -7,7 +7,8 @@
 set(BLOCKSCALE_HIP "AUTO" CACHE STRING "Kernels for gfx950: AUTO (where a clang is that compiles them), ON or OFF")
 set(BLOCKSCALE_HIP_OBJECTS "" CACHE PATH "Takes the code objects from the src/hip of another build folder instead of compiling them")
 set(BSMI_GFX950_FLAGS -x c -std=c17 -target amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib -ffreestanding -O3
-  -ffp-contract=off -Wall -Wextra -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -Wl,-s -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  -ffp-contract=off -fno-ident -Wall -Wextra -I${PROJECT_SOURCE_DIR}/src -I${PROJECT_SOURCE_DIR}/include -Wl,-s -Wl,-z,norelro
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
 set(BSMI_GFX950_CLANG "")
 set(BSMI_GFX950_STATE "not built: BLOCKSCALE_HIP=OFF")
 if(NOT BLOCKSCALE_HIP STREQUAL "OFF")

@@ -236,9 +236,10 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
 /* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B,
  * pair of formats, gate, compute and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel
  * reads B as it is stored (CPU kernels for few rows of A, up to 8, but one row by MXFP4, MXFP8 or NVFP4 with AMX; AMX's
- * for more rows; portable ones; groups along K; GPUs but Hopper and those of compute capability 12.x, more rows of A
- * than 4096 (12.x: some 64), other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST rounds them: then B is kept as
- * it was rounded) or the bytes cannot be counted.
+ * for more rows; portable ones; groups along K; GPUs but Hopper, those of compute capability 12.x and gfx950; on the
+ * former two more rows of A than 4096 (12.x: some 64) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
+ * rounds them: then B is kept as it was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot
+ * be counted.
  * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
  * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);

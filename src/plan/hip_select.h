@@ -14,11 +14,18 @@ bool bsmi_hip_kernel_serves(const bsm_context *context, int number, bsm_format a
 bsm_status bsmi_hip_choose(const bsm_context *context, const struct bsmi_product *product, int forced,
                            struct bsmi_hip_multiply *multiply, const char **reason);
 
+/* The same for products with prepacked weights; other: what was chosen without.  multiply->gemm is -1 where no such
+ * kernel serves, or the other takes less time. */
+bsm_status bsmi_hip_choose_prepacked(const bsm_context *context, const struct bsmi_product *product, int forced,
+                                     const struct bsmi_hip_multiply *other, struct bsmi_hip_multiply *multiply);
+
 /* bsm_plan_describe. */
 size_t bsmi_hip_describe_plan(const struct bsmi_product *product, const struct bsmi_hip_multiply *multiply,
-                              const char *reason, char *text, size_t bytes);
+                              const struct bsmi_hip_multiply *prepacked, const char *reason, char *text, size_t bytes);
 
-/* hip_cost.c: nanoseconds that the GEMM kernel is expected to take. */
+/* hip_cost.c: nanoseconds that the GEMM kernel is expected to take; and the launches around it: of operands that are
+ * made, of scales that are searched for NaN, of an epilogue of its own. */
 double bsmi_hip_cost(const struct bsmi_hip_gpu *gpu, int gemm, const struct bsmi_product *product);
+double bsmi_hip_cost_around(const struct bsmi_hip_multiply *multiply, const struct bsmi_product *product);
 
 #endif

@@ -13,9 +13,10 @@ struct bsm_plan {
     struct bsmi_product product;          /* its pointers are not used again */
     struct bsmi_cpu_multiply cpu;         /* of a CPU context */
     struct bsmi_hip_multiply hip;         /* of a context with a GPU of AMD */
+    struct bsmi_hip_multiply hip_prepacked;   /* the same for products with prepacked weights; without an instance:
+                                             `hip` serves them, too */
     struct bsmi_cuda_multiply cuda;       /* of a context with one of NVIDIA */
-    struct bsmi_cuda_multiply prepacked;  /* the same for products with prepacked weights; without an instance: `cuda`
-                                             serves them, too */
+    struct bsmi_cuda_multiply prepacked;  /* as hip_prepacked */
     const char *gpu_reason;
     bool forced;
 };
@@ -141,8 +142,11 @@ static bsm_status plan_hip(const bsm_context *context, struct bsm_plan *plan)
         return bsmi_fail(BSM_EUNSUPPORTED,
                          "kernel %s was forced, but it is none of GPUs of AMD, and this context has such a GPU",
                          bsm_kernel_name(forced));
-    return bsmi_hip_choose(context, &plan->product, plan->forced ? forced - first_hip_kernel() : -1, &plan->hip,
-                           &plan->gpu_reason);
+    const int number = plan->forced ? forced - first_hip_kernel() : -1;
+    const bsm_status status = bsmi_hip_choose(context, &plan->product, number, &plan->hip, &plan->gpu_reason);
+    return status != BSM_OK
+               ? status
+               : bsmi_hip_choose_prepacked(context, &plan->product, number, &plan->hip, &plan->hip_prepacked);
 }
 
 static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
@@ -151,7 +155,7 @@ static bool on_cuda(const struct bsm_plan *plan) { return bsm_context_backend(pl
 
 static size_t workspace_bytes(const struct bsm_plan *plan)
 {
-    return on_hip(plan)    ? plan->hip.workspace_bytes
+    return on_hip(plan)    ? BSMI_MAX(plan->hip.workspace_bytes, plan->hip_prepacked.workspace_bytes)
            : on_cuda(plan) ? BSMI_MAX(plan->cuda.workspace_bytes, plan->prepacked.workspace_bytes)
                            : plan->cpu.workspace_bytes;
 }
@@ -161,13 +165,22 @@ static const struct bsmi_cuda_multiply *cuda_of(const struct bsm_plan *plan, con
     return product->b_panels != NULL && plan->prepacked.gemm >= 0 ? &plan->prepacked : &plan->cuda;
 }
 
+static const struct bsmi_hip_multiply *hip_of(const struct bsm_plan *plan, const struct bsmi_product *product)
+{
+    return product->b_panels != NULL && plan->hip_prepacked.gemm >= 0 ? &plan->hip_prepacked : &plan->hip;
+}
+
 /* A forced kernel that reads prepacked weights alone has nothing to read without them. */
 static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct bsmi_product *product)
 {
-    if (!on_cuda(plan) || !bsmi_cuda_wants_prepacked(&plan->cuda) || product->b_panels != NULL) return BSM_OK;
+    const bool wants = on_hip(plan)    ? bsmi_hip_wants_prepacked(&plan->hip)
+                       : on_cuda(plan) ? bsmi_cuda_wants_prepacked(&plan->cuda)
+                                       : false;
+    if (!wants || product->b_panels != NULL) return BSM_OK;
     return bsmi_fail(BSM_EUNSUPPORTED,
                      "kernel %s was forced, but it reads prepacked weights, and product->b_panels is NULL",
-                     bsmi_cuda_kernel_name(plan->cuda.gemm + 1));
+                     on_hip(plan) ? bsmi_hip_kernel_name(plan->hip.gemm + 1)
+                                  : bsmi_cuda_kernel_name(plan->cuda.gemm + 1));
 }
 
 static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
@@ -197,7 +210,8 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
     struct bsm_plan plan;
     bsm_status status = make_plan(context, product, &plan);
     if (status == BSM_OK) status = check_forced_panels(&plan, &plan.product);
-    if (status == BSM_OK && on_hip(&plan)) return bsmi_hip_multiply(context, &plan.hip, &plan.product);
+    if (status == BSM_OK && on_hip(&plan))
+        return bsmi_hip_multiply(context, hip_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK && on_cuda(&plan))
         return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
@@ -258,7 +272,7 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     if (status == BSM_OK && !on_device(plan)) status = bsmi_prepacked_check(&product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
     if (status != BSM_OK) return status;
-    if (on_hip(plan)) return bsmi_hip_run(plan->context, &plan->hip, &product, workspace);
+    if (on_hip(plan)) return bsmi_hip_run(plan->context, hip_of(plan, &product), &product, workspace);
     if (on_cuda(plan)) return bsmi_cuda_run(plan->context, cuda_of(plan, &product), &product, workspace);
     bsmi_cpu_run(&plan->cpu, &product, workspace);
     return BSM_OK;
@@ -266,9 +280,10 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
 
 size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
 {
-    if (plan == NULL || on_hip(plan)) return 0;
-    return on_cuda(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->product)
-                         : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
+    if (plan == NULL) return 0;
+    return on_hip(plan)    ? bsmi_hip_prepacked_bytes(&plan->hip_prepacked, &plan->product)
+           : on_cuda(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->product)
+                           : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
 }
 
 bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *panels, size_t bytes)
@@ -289,6 +304,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
+    if (status == BSM_OK && on_hip(plan)) return bsmi_hip_pack(plan->context, &product, panels);
     if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &plan->prepacked, &product, panels);
     if (status == BSM_OK) bsmi_cpu_prepack(&plan->cpu, &product, panels);
     return status;
@@ -308,7 +324,8 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
         if (bytes > 0) text[0] = '\0';
         return 0;
     }
-    if (on_hip(plan)) return bsmi_hip_describe_plan(&plan->product, &plan->hip, plan->gpu_reason, text, bytes);
+    if (on_hip(plan))
+        return bsmi_hip_describe_plan(&plan->product, &plan->hip, &plan->hip_prepacked, plan->gpu_reason, text, bytes);
     if (on_cuda(plan))
         return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, &plan->prepacked, plan->gpu_reason, text, bytes);
     const struct bsmi_cpu_multiply *c = &plan->cpu;

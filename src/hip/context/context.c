@@ -147,17 +147,23 @@ static const struct bsmi_device_calls calls = {
     .allocate = allocate, .release = release, .write = write, .read = read, .synchronize = synchronize,
 };
 
-static bsm_status start(struct bsmi_hip_device *device, int number)
+static bsm_status make_event(struct bsmi_hip_device *device)
 {
     int before;
+    bsm_status status = bsmi_hip_enter(device->gpu, &before);
+    if (status != BSM_OK) return status;
+    status = BSMI_HIP_CALL(device->gpu->driver, hipEventCreateWithFlags, (&device->free, hipEventDisableTiming),
+                           "an event for the cached workspace");
+    status = bsmi_hip_leave(device->gpu, before, status);
+    if (status != BSM_OK && device->free != NULL) (void)device->gpu->driver->hipEventDestroy(device->free);
+    return status;
+}
+
+static bsm_status start(struct bsmi_hip_device *device, int number)
+{
     bsm_status status = bsmi_hip_gpu_acquire(number, &device->gpu);
     if (status != BSM_OK) return status;
-    status = bsmi_hip_enter(device->gpu, &before);
-    if (status == BSM_OK)
-        status = bsmi_hip_leave(device->gpu, before,
-                                BSMI_HIP_CALL(device->gpu->driver, hipEventCreateWithFlags,
-                                              (&device->free, hipEventDisableTiming),
-                                              "an event for the cached workspace"));
+    status = make_event(device);
     if (status != BSM_OK) bsmi_hip_gpu_release(device->gpu);
     return status;
 }

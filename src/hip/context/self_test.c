@@ -52,7 +52,7 @@ static bsm_status compare(const struct bsmi_hip_gpu *gpu, int gemm, bsm_format a
     return BSM_OK;
 }
 
-/* The sample at `device`, the workspace behind it. */
+/* The sample at `device`, the workspace behind it, and then prepacked weights, where the kernel reads them. */
 static bsm_status run_sample(bsm_context *context, struct sample *sample, unsigned char *device, size_t workspace_at,
                              const struct bsmi_hip_multiply *multiply)
 {
@@ -65,9 +65,14 @@ static bsm_status run_sample(bsm_context *context, struct sample *sample, unsign
     a.data = device + offsetof(struct sample, a.data), b.data = device + offsetof(struct sample, b.data);
     if (a.scales != NULL) a.scales = device + offsetof(struct sample, a.scales);
     if (b.scales != NULL) b.scales = device + offsetof(struct sample, b.scales);
+    unsigned char *workspace = device + workspace_at, *panels = workspace + multiply->workspace_bytes;
     bsm_status status = bsmi_product_check(&call, true, &product);
     if (status == BSM_OK) status = calls->write(context, device, sample, sizeof *sample);
-    if (status == BSM_OK) status = bsmi_hip_run(context, multiply, &product, device + workspace_at);
+    if (status == BSM_OK && bsmi_hip_wants_prepacked(multiply)) {
+        status = bsmi_hip_pack(context, &product, panels);
+        product.b_panels = panels;
+    }
+    if (status == BSM_OK) status = bsmi_hip_run(context, multiply, &product, workspace);
     return status == BSM_OK ? calls->read(context, sample->d, d.data, sizeof sample->d) : status;
 }
 
@@ -88,7 +93,9 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     if (status == BSM_OK) status = bsmi_product_check(&call, true, &product);
     if (status == BSM_OK) status = bsmi_hip_prepare(&product, gemm, &multiply);
     if (status == BSM_OK && gemm >= 0) status = bsmi_hip_load_gemm(gpu, gemm, multiply.pair);
-    if (status == BSM_OK) status = calls->allocate(context, workspace_at + multiply.workspace_bytes, &device);
+    const size_t panels_bytes = status == BSM_OK ? bsmi_hip_prepacked_bytes(&multiply, &product) : 0;
+    if (status == BSM_OK)
+        status = calls->allocate(context, workspace_at + multiply.workspace_bytes + panels_bytes, &device);
     if (status != BSM_OK) return status;
     status = run_sample(context, sample, device, workspace_at, &multiply);
     const bsm_status released = calls->release(context, device);
@@ -101,7 +108,8 @@ static bool is_smallest(int gemm)
 {
     const struct bsmi_hip_instance *all = bsmi_hip_instances;
     for (int i = 0; i < bsmi_hip_instance_count; i++)
-        if (all[i].scaled == all[gemm].scaled && all[i].rows * all[i].columns < all[gemm].rows * all[gemm].columns)
+        if (all[i].scaled == all[gemm].scaled && all[i].prepacked == all[gemm].prepacked
+            && all[i].rows * all[i].columns < all[gemm].rows * all[gemm].columns)
             return false;
     return true;
 }

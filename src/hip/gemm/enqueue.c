@@ -103,6 +103,7 @@ static bsm_status run_gemm(const struct bsmi_hip_run *run)
                     .d_batch_bytes = run->epilogue.sums_batch_pitch * (int64_t)sizeof(float),
                     .d_element = BSM_FP32 },
     };
+    if (c->direct) bsmi_hip_fill_direct(run, &g.finish);
     const bsm_status status = bsmi_hip_fill_operands(run, &g);
     return status == BSM_OK ? bsmi_hip_launch_gemm(&run->queue, c->gemm, c->pair, &g, tiles) : status;
 }
@@ -123,6 +124,7 @@ static bsm_status finish(const struct bsmi_hip_run *run)
 {
     const struct bsmi_matrix *d = &run->product->d;
     const struct bsmi_hip_finish_parameters parameters = { run->epilogue };
+    if (run->multiply->direct) return BSM_OK;
     const int64_t units = bsmi_ceil_div(d->columns, d->block == 0 ? 1 : d->block) * d->rows * d->batch;
     return bsmi_hip_launch(&run->queue, BSMI_HIP_KERNEL_FINISH, bsmi_ceil_div(units, BSMI_HIP_THREADS), &parameters);
 }
@@ -130,12 +132,13 @@ static bsm_status finish(const struct bsmi_hip_run *run)
 static bsm_status enqueue(struct bsmi_hip_run *run)
 {
     const struct bsmi_product *p = run->product;
-    bsm_status status =
-        p->amax == NULL ? BSM_OK : bsmi_hip_fill_word(&run->queue, p->amax, 0, "clearing amax");
+    bsm_status status = bsmi_hip_check_direct(run);
+    if (status == BSM_OK && p->amax != NULL) status = bsmi_hip_fill_word(&run->queue, p->amax, 0, "clearing amax");
     if (status != BSM_OK || p->m == 0 || p->n == 0 || matrices(p) == 0) return status;
     fill_epilogue(run);
     status = clear_padding(run);
     if (status == BSM_OK) status = make_tables(run);
+    if (status == BSM_OK) status = bsmi_hip_make_factors(run);
     if (status == BSM_OK) status = make_sums(run);
     return status == BSM_OK ? finish(run) : status;
 }

@@ -10,7 +10,8 @@
 enum bsmi_hip_form {
     BSMI_HIP_AS_STORED,                   /* the kernel reads the caller's rows */
     BSMI_HIP_REPACKED,                    /* codes copied into the workspace, in the packing that kernels read */
-    BSMI_HIP_DECODED                      /* rows of bf16 in the workspace */
+    BSMI_HIP_DECODED,                     /* rows of bf16 in the workspace */
+    BSMI_HIP_PREPACKED                    /* prepacked weights, scales and NaN bits with them */
 };
 
 /* How scales get into lane order. */
@@ -45,8 +46,10 @@ struct bsmi_hip_multiply {
     int64_t k;                            /* of the rows that are multiplied */
     int64_t row_tiles, column_tiles;      /* of the instance */
     size_t tables_at;                     /* grouped: group_starts, group_tiles; along K: of column groups */
+    bool direct;                          /* the GEMM kernel makes D; else S lies in the workspace */
     size_t sums_at;
     int64_t sums_pitch;
+    size_t factors_at;                    /* direct: f, where there are tensor scales */
     size_t workspace_bytes;
     double expected_nanoseconds;          /* for people; 0: nothing is expected */
 };
@@ -62,13 +65,28 @@ bool bsmi_hip_fits(const struct bsmi_product *product);
 /* Tiles of the instance, at most: of groups the device alone knows how many. */
 int64_t bsmi_hip_tiles(const struct bsmi_hip_instance *instance, const struct bsmi_product *product);
 
+/* Whether GEMM kernels can be launched for so many tiles of the instance. */
+bool bsmi_hip_can_launch(const struct bsmi_hip_instance *instance, const struct bsmi_product *product);
+
 /* gemm: number of an instance that the GPU has and that serves the product, or -1.  Fails with BSM_EOVERFLOW if the
  * workspace cannot be counted. */
 bsm_status bsmi_hip_prepare(const struct bsmi_product *product, int gemm, struct bsmi_hip_multiply *multiply);
 
+/* Whether its kernel reads B from b_panels alone. */
+static inline bool bsmi_hip_wants_prepacked(const struct bsmi_hip_multiply *c)
+{
+    return c->gemm >= 0 && bsmi_hip_instances[c->gemm].prepacked;
+}
+
+/* Prepacked weights for an instance that reads them; 0 for others, or if they cannot be counted. */
+size_t bsmi_hip_prepacked_bytes(const struct bsmi_hip_multiply *multiply, const struct bsmi_product *product);
+
+/* Puts the kernels that make them into the product's stream.  panels: device memory, aligned to 64 bytes. */
+bsm_status bsmi_hip_pack(bsm_context *context, const struct bsmi_product *product, void *panels);
+
 /* Puts the product's work into its stream (the context's if it names none).  workspace: device memory, workspace_bytes,
- * aligned to BSMI_HIP_ALIGNMENT.  Fails with BSM_EALIGN for an operand that was to be read as it is and is not
- * aligned. */
+ * aligned to BSMI_HIP_ALIGNMENT.  Fails with BSM_EALIGN for an operand that was to be read as it is, or a D that was to
+ * be written in whole words, and is not aligned. */
 bsm_status bsmi_hip_run(bsm_context *context, const struct bsmi_hip_multiply *multiply,
                         const struct bsmi_product *product, void *workspace);
 

@@ -37,7 +37,7 @@ bool bsmi_hip_serves(const struct bsmi_hip_instance *instance, bsm_format a, bsm
 
 static int terms_of(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
 
-static bool has_kernels_packing(const struct bsmi_matrix *m)
+bool bsmi_hip_has_kernels_packing(const struct bsmi_matrix *m)
 {
     return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST
            : m->bits == 6 ? m->packing == BSM_PACKING_BIT_STREAM
@@ -78,13 +78,23 @@ static bsm_status describe_codes(const struct bsmi_hip_instance *instance, const
 {
     const bsm_scale_layout order = { .kind = lane_order(instance) };
     o->padded_columns = bsmi_round_up(m->columns, 128);
-    if (has_kernels_packing(m) && lies_well(m)) use_rows(m, BSMI_HIP_AS_STORED, m->row_bytes, o);
+    if (bsmi_hip_has_kernels_packing(m) && lies_well(m)) use_rows(m, BSMI_HIP_AS_STORED, m->row_bytes, o);
     else use_rows(m, BSMI_HIP_REPACKED, o->padded_columns * m->bits / 8, o);
     o->scales = m->block == 0 ? BSMI_HIP_SCALES_ONES
                 : has_lane_order(m, order.kind) ? BSMI_HIP_SCALES_AS_THEY_ARE
                                                 : BSMI_HIP_SCALES_CONVERTED;
     o->nan_words = m->block != 0 ? bsmi_ceil_div(m->rows, 32) : 0;
     return bsmi_scale_map_make(name, &order, m->rows, bsmi_ceil_div(m->columns, 32), &o->scale_map);
+}
+
+static bsm_status describe_panels(const struct bsmi_matrix *m, struct bsmi_hip_operand *o)
+{
+    struct bsmi_hip_panels panels;
+    if (bsmi_hip_place_panels(m, &panels))
+        return bsmi_fail(BSM_EOVERFLOW, "b: prepacked weights of it have more bytes than an int64_t counts");
+    use_rows(m, BSMI_HIP_PREPACKED, panels.row_bytes, o);
+    o->batch_bytes = panels.batch_bytes;
+    return BSM_OK;
 }
 
 /* stretches: of a row, so that each pair of terms of A and B meets once. */
@@ -103,7 +113,8 @@ bsm_status bsmi_hip_describe_operands(const struct bsmi_hip_instance *instance, 
     if (instance->scaled) {
         const bsm_status status = describe_codes(instance, "a", &p->a, &c->a);
         c->k = p->k;
-        return status == BSM_OK ? describe_codes(instance, "b", &p->b, &c->b) : status;
+        if (status != BSM_OK) return status;
+        return instance->prepacked ? describe_panels(&p->b, &c->b) : describe_codes(instance, "b", &p->b, &c->b);
     }
     const int stretches = terms_of(&p->a) * terms_of(&p->b);
     describe_rows(&p->a, stretches, terms_of(&p->b), &c->a);
@@ -114,8 +125,8 @@ bsm_status bsmi_hip_describe_operands(const struct bsmi_hip_instance *instance, 
 
 bool bsmi_hip_place_operand(const struct bsmi_matrix *m, struct bsmi_hip_operand *o, int64_t *end)
 {
-    const bool of_workspace = o->form != BSMI_HIP_AS_STORED,
-               scales = o->scales == BSMI_HIP_SCALES_CONVERTED || o->scales == BSMI_HIP_SCALES_ONES;
+    const bool of_workspace = o->form == BSMI_HIP_REPACKED || o->form == BSMI_HIP_DECODED,
+               scales = o->form != BSMI_HIP_PREPACKED && o->scales != BSMI_HIP_SCALES_AS_THEY_ARE;
     return bsmi_hip_place(of_workspace ? m->batch : 0, o->batch_bytes, &o->rows_at, end)
            || bsmi_hip_place(scales ? m->batch : 0, o->scale_map.bytes, &o->scales_at, end)
            || bsmi_hip_place(m->batch, o->nan_words * (int64_t)sizeof(uint32_t), &o->nans_at, end)
@@ -167,6 +178,7 @@ static bsm_status make_codes(const struct bsmi_hip_run *run, const struct bsmi_m
 {
     const struct bsmi_hip_repack_parameters repack = { bsmi_device_matrix_of(m), at(run, o->rows_at), o->row_bytes,
                                                        o->batch_bytes, o->padded_columns };
+    if (o->form == BSMI_HIP_PREPACKED) return BSM_OK;
     const bsm_status status =
         o->form == BSMI_HIP_AS_STORED
             ? BSM_OK
@@ -206,7 +218,7 @@ bsm_status bsmi_hip_make_operands(const struct bsmi_hip_run *run)
 
 /* Parameters ------------------------------------------------------------------------------------------------------- */
 
-static bsm_status fail_alignment(const char *name, const char *member, const void *data)
+bsm_status bsmi_hip_fail_alignment(const char *name, const char *member, const void *data)
 {
     return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name, member,
                      data);
@@ -217,8 +229,9 @@ static bsm_status fill_operand(const struct bsmi_hip_run *run, const char *name,
 {
     const bool own = o->form == BSMI_HIP_AS_STORED, scaled = bsmi_hip_instances[run->multiply->gemm].scaled,
                own_scales = scaled && o->scales == BSMI_HIP_SCALES_AS_THEY_ARE;
-    if (own && (uintptr_t)m->data % CODE_ALIGNMENT != 0) return fail_alignment(name, "data", m->data);
-    if (own_scales && (uintptr_t)m->scales % CODE_ALIGNMENT != 0) return fail_alignment(name, "scales", m->scales);
+    if (own && (uintptr_t)m->data % CODE_ALIGNMENT != 0) return bsmi_hip_fail_alignment(name, "data", m->data);
+    if (own_scales && (uintptr_t)m->scales % CODE_ALIGNMENT != 0)
+        return bsmi_hip_fail_alignment(name, "scales", m->scales);
     *to = (struct bsmi_hip_gemm_operand){
         .codes = own ? m->data : at(run, o->rows_at),
         .scales = !scaled ? NULL : own_scales ? m->scales : at(run, o->scales_at),
@@ -230,14 +243,34 @@ static bsm_status fill_operand(const struct bsmi_hip_run *run, const char *name,
     return BSM_OK;
 }
 
+static void fill_panels(const struct bsmi_hip_run *run, struct bsmi_hip_gemm_parameters *p)
+{
+    const struct bsmi_matrix *b = &run->product->b;
+    const unsigned char *panels = run->product->b_panels;
+    struct bsmi_hip_panels at;
+    (void)bsmi_hip_place_panels(b, &at);                 /* counted for the plan */
+    p->b = (struct bsmi_hip_gemm_operand){
+        .codes = panels,
+        .scales = panels + at.scales_at,
+        .batch_bytes = b->batch == 1 ? 0 : at.batch_bytes,
+        .scale_batch_bytes = b->batch == 1 ? 0 : at.scale_batch_bytes,
+        .row_bytes = at.row_bytes,
+        .scale_row_bytes = at.scale_row_bytes,
+    };
+    if (at.nan_words > 0) p->finish.b_nans = (const uint32_t *)(const void *)(panels + at.nans_at);
+    p->finish.b_nan_words = b->batch == 1 ? 0 : at.nan_words;
+}
+
 bsm_status bsmi_hip_fill_operands(const struct bsmi_hip_run *run, struct bsmi_hip_gemm_parameters *p)
 {
     const bsm_status status = fill_operand(run, "a", &run->product->a, &run->multiply->a, &p->a);
     const struct bsmi_hip_operand *a = &run->multiply->a, *b = &run->multiply->b;
     struct bsmi_hip_gemm_finish *f = &p->finish;
     if (a->nan_words > 0) f->a_nans = at(run, a->nans_at);
-    if (b->nan_words > 0) f->b_nans = at(run, b->nans_at);
     f->a_nan_words = run->product->a.batch == 1 ? 0 : a->nan_words;
+    if (status != BSM_OK) return status;
+    if (b->form == BSMI_HIP_PREPACKED) return fill_panels(run, p), BSM_OK;
+    if (b->nan_words > 0) f->b_nans = at(run, b->nans_at);
     f->b_nan_words = run->product->b.batch == 1 ? 0 : b->nan_words;
-    return status == BSM_OK ? fill_operand(run, "b", &run->product->b, b, &p->b) : status;
+    return fill_operand(run, "b", &run->product->b, b, &p->b);
 }

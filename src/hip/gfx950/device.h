@@ -8,6 +8,7 @@
 
 #define GLOBAL __attribute__((address_space(1)))
 #define LDS __attribute__((address_space(3)))
+#define CONSTANT __attribute__((address_space(4)))
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("unroll")
 

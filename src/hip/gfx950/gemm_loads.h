@@ -184,7 +184,7 @@ INLINE void clear_scales(LDS unsigned char *unit_at, int32_t first, int32_t coun
 /* Of step 0, which has `left` columns of K: every wave clears what it has loaded, behind WAIT. */
 INLINE void clear_behind(const struct gemm_sources *s, int32_t place, int32_t left)
 {
-    UNROLL for (int32_t half = 0; half < 2; half++) {
+    _Pragma("nounroll") for (int32_t half = 0; half < 2; half++) {
         clear_codes(memory + half * A_HALF_BYTES, A_ROW_BYTES, A_LOADS, left * A_BITS);
         if (!PREPACKED) clear_codes(memory + AT_B + half * B_HALF_BYTES, B_ROW_BYTES, B_LOADS, left * B_BITS);
     }

@@ -44,20 +44,21 @@ INLINE bool find_tile(const struct bsmi_hip_gemm_parameters *p, struct gemm_tile
     const bool grouped = p->group_starts != 0;
     const int64_t tiles = grouped ? p->group_tiles[p->matrices] : p->tiles;
     if (workgroup >= tiles) return false;
+    /* The matrix begins with tile number `first` and has of_matrix tiles. */
     const int64_t number = tile_number(workgroup, tiles);
-    if (!grouped) {
-        const uint32_t of_matrix = (uint32_t)(p->row_tiles * p->column_tiles);
+    int64_t first;
+    uint32_t of_matrix = (uint32_t)(p->row_tiles * p->column_tiles);
+    if (grouped) {
+        tile->matrix = group_of(p->group_tiles, p->matrices, number);
+        first = p->group_tiles[tile->matrix], of_matrix = (uint32_t)(p->group_tiles[tile->matrix + 1] - first);
+        tile->first_row = (int32_t)p->group_starts[tile->matrix];
+        tile->end_row = (int32_t)p->group_starts[tile->matrix + 1];
+    } else {
         tile->matrix = (int32_t)((uint32_t)number / of_matrix);
-        place_in_matrix(p, (uint32_t)number % of_matrix, (uint32_t)p->row_tiles, tile);
+        first = (int64_t)tile->matrix * of_matrix;
         tile->first_row = 0, tile->end_row = (int32_t)p->m;
-        return true;
     }
-    tile->matrix = group_of(p->group_tiles, p->matrices, number);
-    const uint32_t of_group =
-        (uint32_t)(p->group_tiles[tile->matrix + 1] - p->group_tiles[tile->matrix]) / (uint32_t)p->column_tiles;
-    tile->first_row = (int32_t)p->group_starts[tile->matrix];
-    tile->end_row = (int32_t)p->group_starts[tile->matrix + 1];
-    place_in_matrix(p, (uint32_t)(number - p->group_tiles[tile->matrix]), of_group, tile);
+    place_in_matrix(p, (uint32_t)(number - first), of_matrix / (uint32_t)p->column_tiles, tile);
     tile->row += tile->first_row / 32 * 32;
     return true;
 }

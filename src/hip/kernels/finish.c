@@ -16,22 +16,33 @@ struct finish_row {
 
 /* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to
  * fp32. */
-static inline float factor_of(const struct finish_row *r, int64_t column)
+static inline float factor_at(const struct bsmi_epilogue_parameters *e, int64_t number)
 {
-    const struct bsmi_epilogue_parameters *e = r->e;
     const double a = e->tensor_scale_a == NULL ? 1 : (double)*e->tensor_scale_a,
                  b = e->tensor_scale_b == NULL ? 1 : (double)*e->tensor_scale_b;
     double numerator = 1, denominator = 1;
-    if (e->alpha != NULL)
-        numerator = (double)e->alpha[e->alpha_per == BSM_PER_ROW      ? r->row
-                                     : e->alpha_per == BSM_PER_COLUMN ? column
-                                     : e->alpha_per == BSM_PER_BATCH  ? r->matrix
-                                                                      : 0];
+    if (e->alpha != NULL) numerator = (double)e->alpha[number];
     if (e->a_divides) denominator *= a;
     else numerator *= a;
     if (e->b_divides) denominator *= b;
     else numerator *= b;
     return (float)(numerator / denominator);
+}
+
+static inline float factor_of(const struct finish_row *r, int64_t column)
+{
+    const int32_t per = r->e->alpha_per;
+    return factor_at(r->e, per == BSM_PER_ROW      ? r->row
+                           : per == BSM_PER_COLUMN ? column
+                           : per == BSM_PER_BATCH  ? r->matrix
+                                                   : 0);
+}
+
+KERNEL(BSMI_HIP_THREADS) bsmi_factors(struct bsmi_hip_factors_parameters p, uint32_t groups)
+{
+    for (int64_t i = (int64_t)group_number() * BSMI_HIP_THREADS + thread_number(); i < p.count;
+         i += (int64_t)groups * BSMI_HIP_THREADS)
+        p.factors[i] = factor_at(&p.epilogue, i);
 }
 
 static inline int64_t find_group(const struct bsmi_epilogue_parameters *e, int64_t row)

@@ -26,14 +26,17 @@ struct bsmi_hip_gemm_operand {
                                              2^26 */
 };
 
-/* S to D, the formulas of include/blockscale/matmul.h as far as they go here: t = f S + beta C + bias, relu, rounding
- * once to D.  NaN is stored as 0x7fc00000 (fp32), 0x7fff... of the narrow types as the CPU has it.  All else (quantized
- * D, gates, other activations, amax) takes S from memory: direct 0. */
+/* S to D, the formulas of include/blockscale/matmul.h as far as they go here: t = f S + beta C + bias, relu; then t
+ * rounded once to D, or blocks of 32 by a scale of e8m0 and v_cvt_scalef32.  NaN is stored as 0x7fc00000 (fp32),
+ * 0x7fff... of the narrow types as the CPU has it.  All else (gates, other activations, other formats of D, tensor
+ * scales of D, rows of bf16 with exponents) takes S from memory: direct 0. */
 struct bsmi_hip_gemm_finish {
-    unsigned char *d;                     /* element (matrix, i, j) at d + matrix * d_batch_bytes + i * d_row_bytes */
-    int64_t d_row_bytes, d_batch_bytes;   /* grouped: i is the row of A, and the matrix does not count */
-    int32_t d_element;                    /* BSM_FP32, BSM_BF16, BSM_FP16; direct 0: BSM_FP32 */
-    int32_t direct;                       /* 0: d gets S, and what is below is not read */
+    unsigned char *d;                     /* row (matrix, i) at d + matrix * d_batch_bytes + i * d_row_bytes; grouped:
+                                             i is the row of A, and the matrix does not count */
+    int64_t d_row_bytes, d_batch_bytes;
+    int32_t d_element;                    /* BSM_FP32, BSM_BF16, BSM_FP16, any alignment of numbers; with d_scales one
+                                             of e4m3, e5m2, e2m3, e3m2, e2m1; direct 0: BSM_FP32 */
+    int32_t direct;                       /* 0: d gets S, and of what is below only a_nans and b_nans are read */
     const float *factor;                  /* f: alpha with tensor scales, rounded to fp32; NULL: 1 */
     const float *beta;                    /* NULL: 0; C is read only where *beta is not 0 */
     const unsigned char *c;               /* NULL: none; addressed as D is */
@@ -41,12 +44,21 @@ struct bsmi_hip_gemm_finish {
     const unsigned char *bias;            /* NULL: none */
     int64_t bias_batch_pitch;             /* elements; grouped and per row: not counted */
     int32_t factor_per;                   /* bsm_per: tensor, row, column or batch */
-    int32_t c_element;
-    int32_t bias_type, bias_per;          /* bsm_real; bsm_per: row or column */
+    int32_t c_element, bias_element;      /* BSM_FP32, BSM_BF16, BSM_FP16 */
+    int32_t bias_per;                     /* bsm_per: row or column */
     int32_t relu;                         /* 1: relu */
-    const int32_t *a_exponents, *b_exponents;   /* bf16 instances: S is the sum times 2^(a + b), by row of A and of B;
-                                             NULL: 0.  direct 0: not applied */
-    int64_t a_exponent_step, b_exponent_step;   /* between matrices */
+    uint32_t *amax;                       /* NULL, or raised to the largest |t| as bits, NaN as 0x7fc00000 */
+
+    /* Quantized D: n is a multiple of 32; d, d_row_bytes and d_batch_bytes of 16 (6 bits: of 8).  Codes lie as those
+     * of operands.  A scale's code is the exponent of the bits of a block's largest magnitude and d_scale_addend, less
+     * d_scale_exponent, which is every recipe of e8m0; a block with infinity or NaN has scale 255 and codes of 0. */
+    unsigned char *d_scales;              /* NULL: D is not quantized */
+    int64_t d_scale_batch_bytes;
+    int64_t d_scale_row_bytes;            /* linear: between rows; in lane order (BSM_LAYOUT_CDNA4_16): between 32 */
+    int32_t d_scales_in_lane_order;
+    int32_t d_scale_addend, d_scale_exponent;
+    float d_largest;                      /* that the element holds */
+
     /* Scaled instances: a bit for each row of A and of B, as bsmi_nan_scales_gfx950 writes them: 1 makes the row
      * (column) of D NaN, direct or not, whatever the hardware makes of scale byte 255.  NULL: none. */
     const uint32_t *a_nans, *b_nans;
@@ -104,7 +116,7 @@ struct bsmi_hip_nan_scales_parameters {
     X(32x128,       32, 128, 1, 4, 16)
 
 /* B prepacked: bsmi_gemm_gfx950_A_B_TILE in gemm_A_B_TILE, for the pairs of the second table.  codes and scales of b
- * are what bsmi_pack_b_gfx950 wrote, row_bytes is BSMI_HIP_PACKED_ROW_BYTES, between 16 rows, and scale_row_bytes
+ * are what bsmi_pack_b wrote, row_bytes is BSMI_HIP_PACKED_ROW_BYTES, between 16 rows, and scale_row_bytes
  * BSMI_HIP_PACKED_SCALE_BYTES.  The same sums as all instances of dimension 16.
  *
  *     tile                  rows columns along_m along_n dim */
@@ -124,19 +136,9 @@ struct bsmi_hip_nan_scales_parameters {
  * row l % 16.  8 bits: 16 bytes of each lane (columns 16 (l / 16) ..), then 16 that lie 64 columns behind; 6 bits: 16
  * bytes of each lane (from column 32 (l / 16) on), then the 8 that follow; 4 bits: 16 bytes.  K is filled up with zeros
  * to a multiple of 256, rows to a multiple of 16.  Scales: as BSM_LAYOUT_CDNA4_16, padding 0. */
+enum { BSMI_HIP_PACKED_ROWS = 16 };
 #define BSMI_HIP_PACKED_ROW_BYTES(k, bits) (((k) + 255) / 256 * 512 * (bits))
 #define BSMI_HIP_PACKED_SCALE_BYTES(k) (((k) + 255) / 256 * 256)
-
-/* Kernel bsmi_pack_b_gfx950, in the code object pack_b.  Any grid of BSMI_PACK_B_THREADS threads a workgroup. */
-enum { BSMI_PACK_B_THREADS = 256 };
-struct bsmi_hip_pack_b_parameters {
-    struct bsmi_hip_gemm_operand from;    /* as for instances of dimension 16 */
-    int64_t rows, k;
-    int32_t bits, matrices;
-    int32_t workgroups;                   /* of the grid */
-    unsigned char *codes, *scales;        /* aligned to 16 bytes */
-    int64_t batch_bytes, scale_batch_bytes;     /* between matrices */
-};
 
 #define BSMI_HIP_GEMM_THREADS(along_m, along_n) (64 * (along_m) * (along_n))
 

@@ -65,6 +65,20 @@ struct bsmi_hip_decode_parameters {
     int32_t *exponents;                   /* [batch * rows]; NULL: all are 0 */
 };
 
+/* Kernel bsmi_pack_b: prepacked weights (params/gemm.h), a matrix of them behind another, of elements of 4, 6 or 8 bits
+ * with scales of e8m0 for 32 of them, or without. */
+struct bsmi_hip_pack_b_parameters {
+    struct bsmi_device_matrix source;
+    unsigned char *codes, *scales;        /* aligned to 16 bytes */
+};
+
+/* Kernel bsmi_factors: f of the epilogue, alpha with tensor scales, one for each alpha. */
+struct bsmi_hip_factors_parameters {
+    struct bsmi_epilogue_parameters epilogue;
+    int64_t count;
+    float *factors;
+};
+
 /* Kernel bsmi_repack: codes of every row one behind another from the lowest bit on, zeros up to padded_columns. */
 struct bsmi_hip_repack_parameters {
     struct bsmi_device_matrix source;

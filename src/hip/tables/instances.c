@@ -6,12 +6,16 @@
 #define THREADS(along_m, along_n) BSMI_HIP_GEMM_THREADS(along_m, along_n)
 const struct bsmi_hip_instance bsmi_hip_instances[] = {
 #define X(tile, rows, columns, along_m, along_n, dim) \
-    { "hip_mfma_scale_" #tile, #tile, true, rows, columns, THREADS(along_m, along_n), dim },
+    { "hip_mfma_scale_" #tile, #tile, true, false, rows, columns, THREADS(along_m, along_n), dim },
     BSMI_HIP_GEMM_SCALED(X)
 #undef X
 #define X(tile, rows, columns, along_m, along_n, dim) \
-    { "hip_mfma_bf16_" #tile, #tile, false, rows, columns, THREADS(along_m, along_n), dim },
+    { "hip_mfma_bf16_" #tile, #tile, false, false, rows, columns, THREADS(along_m, along_n), dim },
     BSMI_HIP_GEMM_BF16(X)
+#undef X
+#define X(tile, rows, columns, along_m, along_n, dim) \
+    { "hip_mfma_scale_" #tile, #tile, true, true, rows, columns, THREADS(along_m, along_n), dim },
+    BSMI_HIP_GEMM_PREPACKED(X)
 #undef X
 };
 const int bsmi_hip_instance_count = sizeof bsmi_hip_instances / sizeof bsmi_hip_instances[0];

@@ -1,5 +1,5 @@
-/* The GEMM instances by numbers: 4 tiles of scaled products, for every pair of elements a kernel of its own, and 3 of
- * rows of bf16.  What a tile is stands in params/gemm.h. */
+/* The GEMM instances by numbers: 4 tiles of scaled products, for every pair of elements a kernel of its own, 3 of rows
+ * of bf16, and 2 of scaled products with prepacked weights, for some pairs.  What a tile is stands in params/gemm.h. */
 #ifndef BSMI_HIP_INSTANCES_H
 #define BSMI_HIP_INSTANCES_H
 
@@ -10,6 +10,7 @@ struct bsmi_hip_instance {
     const char *name;                     /* "hip_mfma_256x256" */
     const char *tile;                     /* "256x256" */
     bool scaled;                          /* multiplies codes with e8m0 scales of blocks of 32; else rows of bf16 */
+    bool prepacked;                       /* reads B from prepacked weights alone */
     int rows, columns, threads;
     int dim;                              /* 16 or 32: which layout of scales it reads */
 };

@@ -18,7 +18,9 @@
     X(CLEAR_PADDING, "bsmi_clear_padding",  "scales",   8) \
     X(NAN_SCALES,    "bsmi_nan_scales_gfx950", "nan_scales", 0) \
     X(DECODE,        "bsmi_decode",         "decode",   8) \
-    X(REPACK,        "bsmi_repack",         "decode",   16)
+    X(REPACK,        "bsmi_repack",         "decode",   16) \
+    X(PACK_B,        "bsmi_pack_b",         "pack_b",   16) \
+    X(FACTORS,       "bsmi_factors",        "finish",   1)
 
 enum bsmi_hip_kernel_id {
 #define X(id, function, file, most) BSMI_HIP_KERNEL_##id,

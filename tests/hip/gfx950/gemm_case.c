@@ -1,6 +1,7 @@
 #include "gemm_case.h"
 
 #include "hip.h"
+#include "hip/params/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@ struct side {
 };
 
 static int64_t batch_of(int64_t batch) { return batch == 0 ? 1 : batch; }
+
+static int32_t element_of(bsm_format format) { return bsm_format_get(format)->element; }
 
 static int bits_of(bsm_format format) { return bsm_element_get(bsm_format_get(format)->element)->bits; }
 
@@ -126,18 +129,28 @@ static struct bsmi_hip_gemm_operand packed_operand(struct test *t, const struct 
                   bytes = (s->matrix.rows + 15) / 16 * row_bytes, scale_row_bytes = BSMI_HIP_PACKED_SCALE_BYTES(of->k),
                   scale_bytes = (s->matrix.rows + 31) / 32 * scale_row_bytes;
     struct bsmi_hip_pack_b_parameters p = {
-        .from = packed,
-        .rows = s->matrix.rows,
-        .k = of->k,
-        .bits = bits,
-        .matrices = (int32_t)matrices,
-        .workgroups = (int32_t)rnd_between(t, 1, 9),
+        .source = { .data = s->on_device,
+                    .scales = s->scales_on_device,
+                    .element = element_of(s->matrix.format),
+                    .scale = BSM_E8M0,
+                    .block = 32,
+                    .bits = bits,
+                    .packing = bits == 8   ? BSM_PACKING_DEFAULT
+                               : bits == 6 ? BSM_PACKING_BIT_STREAM
+                                           : BSM_PACKING_LOW_FIRST,
+                    .rows = s->matrix.rows,
+                    .columns = of->k,
+                    .batch = matrices,
+                    .row_bytes = s->row_bytes,
+                    .batch_bytes = s->matrix.rows * s->row_bytes,
+                    .scale_batch_bytes = s->scale_bytes / matrices,
+                    .layout = { .kind = BSM_LAYOUT_CDNA4_16,
+                                .rows = s->matrix.rows,
+                                .columns = bsm_matrix_scale_columns(&s->matrix) } },
         .codes = hip_memory(t, NULL, (size_t)(matrices * bytes)),
         .scales = hip_memory(t, NULL, (size_t)(matrices * scale_bytes)),
-        .batch_bytes = bytes,
-        .scale_batch_bytes = scale_bytes,
     };
-    hip_run(t, CODE_OBJECTS "/pack_b.hsaco", "bsmi_pack_b_gfx950", (uint32_t)p.workgroups, BSMI_PACK_B_THREADS, &p);
+    hip_run(t, CODE_OBJECTS "/pack_b.hsaco", "bsmi_pack_b", (uint32_t)rnd_between(t, 1, 9), BSMI_HIP_THREADS, &p);
     return (struct bsmi_hip_gemm_operand){ .codes = p.codes,
                                            .scales = p.scales,
                                            .row_bytes = row_bytes,
@@ -159,7 +172,6 @@ struct problem {
 };
 
 static int64_t bytes_of(bsm_format format) { return format == BSM_FORMAT_FP32 ? 4 : 2; }
-static int32_t element_of(bsm_format format) { return bsm_format_get(format)->element; }
 
 static void *copied(struct test *t, const void *numbers, size_t bytes)
 {
@@ -220,7 +232,8 @@ static struct bsmi_hip_gemm_parameters parameters_of(struct test *t, const struc
         f->c_batch_bytes = of->m * f->c_row_bytes;
     }
     f->bias = copied(t, of->bias, (size_t)numbers_per(of, p, of->bias_per) * bsm_real_bytes(of->bias_type));
-    f->bias_type = of->bias_type, f->bias_per = of->bias_per;
+    f->bias_element = of->bias_type == BSM_REAL_BF16 ? BSM_BF16 : of->bias_type == BSM_REAL_FP16 ? BSM_FP16 : BSM_FP32;
+    f->bias_per = of->bias_per;
     group_tables(t, of, p, &kernel);
     return kernel;
 }

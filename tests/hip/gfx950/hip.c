@@ -118,7 +118,7 @@ bool hip_run(struct test *t, const char *file, const char *name, uint32_t groups
         FAIL(t, "%s has no kernel %s", file, name);
         return false;
     }
-    void *arguments[] = { parameters };
+    void *arguments[] = { parameters, &groups };      /* GEMM kernels take the first alone */
     if (hip.hipModuleLaunchKernel(function, groups, 1, 1, threads, 1, 1, 0, NULL, arguments, NULL) != 0
         || hip.hipDeviceSynchronize() != 0) {
         FAIL(t, "%s failed: gfxsim's report says why", name);
