@@ -19,7 +19,7 @@ struct settings {
     int device;
     bsm_compute compute;
     bsm_order order;
-    bool no_blas, explain, verbose;
+    bool no_blas, explain, verbose, prepacked;
 };
 static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256,
                                           .rounds = 15 };
@@ -176,8 +176,10 @@ static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cl
 {
     bsm_context *gpu;
     if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is for the CPU alone");
-    const struct bench_gpu what = { a_format(s), b_format(s), s->d_format, s->m,     s->n,
-                                    s->rounds,   *range,      s->compute,  s->order, s->explain, s->verbose };
+    const struct bench_gpu what = { .a = a_format(s),         .b = b_format(s),     .d = s->d_format,
+                                    .m = s->m,                .n = s->n,            .rounds = s->rounds,
+                                    .k = *range,              .compute = s->compute, .order = s->order,
+                                    .prepacked = s->prepacked, .explain = s->explain, .verbose = s->verbose };
     int code = device_open(cli, s->device, &gpu);
     if (code == CLI_DONE) code = bench_gpu_run(cli, gpu, &what);
     bsm_context_destroy(gpu);
@@ -214,6 +216,7 @@ static int run(struct cli *cli, const void *given)
         code = explain_on_cpu(cli, s, k);
     if (s->explain) return code;
     if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda or hip");
+    if (s->prepacked) return cli_wrong_usage(cli, "--prepacked is for --device cuda or hip");
     if (s->compute != BSM_COMPUTE_EXACT)
         return cli_wrong_usage(cli, "--compute is for --device cuda or hip: the CPU computes exactly");
     if (s->order == BSM_ORDER_ANY)
@@ -253,6 +256,7 @@ static const struct cli_option options[] = {
     { "--order", 0, "HOW",
       "of sums: k, the same for every M and N; any, which permits others on a GPU; portable, the same on every machine",
       CLI_ORDER(struct settings, order) },
+    { "--prepacked", 0, NULL, "on a GPU: B is packed once, before", CLI_FLAG(struct settings, prepacked) },
     { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing",
       CLI_FLAG(struct settings, explain) },
     { "--m", 'm', "M", "rows of A and D (256)", CLI_INTEGER(struct settings, m), .low = 1, .high = LENGTH_MAX },

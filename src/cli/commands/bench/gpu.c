@@ -38,7 +38,21 @@ struct side {
     double seconds[MEASURE_ROUNDS];       /* of one product, by round */
 };
 
-static bsm_status make_places(struct side *s)
+/* B of every place. */
+static bsm_status pack_b(struct side *s)
+{
+    const size_t bytes = bsm_plan_b_panels_bytes(s->plan);
+    bsm_status status = BSM_OK;
+    for (int i = 0; i < s->count && status == BSM_OK; i++) {
+        void *panels = NULL;
+        if (bytes > 0) status = device_product_allocate(&s->places[i], bytes, &panels);
+        if (status == BSM_OK) status = bsm_plan_pack_b(s->plan, &s->places[i].call, panels, bytes);
+        s->places[i].call.b_panels = panels;
+    }
+    return status;
+}
+
+static bsm_status make_places(struct side *s, bool prepacked)
 {
     const int64_t bytes = s->a.data_bytes + s->a.scale_bytes + s->b.data_bytes + s->b.scale_bytes;
     s->count = (int)(cold_bytes / (bytes + 1)) + 2;
@@ -54,11 +68,11 @@ static bsm_status make_places(struct side *s)
     }
     if (status == BSM_OK)
         status = device_product_allocate(&s->places[0], bsm_plan_workspace_bytes(s->plan), &s->workspace);
-    return status;
+    return status == BSM_OK && prepacked ? pack_b(s) : status;
 }
 
 static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, bsm_format a, bsm_format b,
-                       int64_t k, const float *a_source, const float *b_source, struct side *s)
+                       bool prepacked, int64_t k, const float *a_source, const float *b_source, struct side *s)
 {
     s->gpu = gpu;
     int code = operand_create_plain(cli, &s->a, a, what->m, k);
@@ -77,7 +91,7 @@ static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu
                                .d = &s->d_matrix,
                                .compute = what->compute,
                                .order = what->order };
-    status = make_places(s);
+    status = make_places(s, prepacked);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
 }
 
@@ -195,8 +209,9 @@ static int measure_k(struct cli *cli, bsm_context *gpu, const struct bench_gpu *
     struct side *sides = cli_memory(cli, 2, (int64_t)sizeof *sides);
     sample_activations(cli->seed, what->m, k, a);
     sample_weights(cli->seed, what->n, k, b);
-    int code = create_side(cli, gpu, what, what->a, what->b, k, a, b, &sides[0]);
-    if (code == CLI_DONE) code = create_side(cli, gpu, what, BSM_FORMAT_BF16, BSM_FORMAT_BF16, k, a, b, &sides[1]);
+    int code = create_side(cli, gpu, what, what->a, what->b, what->prepacked, k, a, b, &sides[0]);
+    if (code == CLI_DONE)
+        code = create_side(cli, gpu, what, BSM_FORMAT_BF16, BSM_FORMAT_BF16, false, k, a, b, &sides[1]);
     if (code == CLI_DONE && !what->explain) {
         const bsm_status status = measure_both(&sides[0], &sides[1], what->rounds);
         if (status != BSM_OK) code = cli_library_failed(cli, "product", status);

@@ -10,6 +10,7 @@ struct bench_gpu {
     struct cli_range k;                   /* the K's to measure */
     bsm_compute compute;
     bsm_order order;
+    bool prepacked;                       /* B is packed before; fails where no kernel reads such */
     bool explain;                         /* the plans alone: nothing is measured */
     bool verbose;                         /* print all that a plan says */
 };
