@@ -123,7 +123,6 @@ static struct bsmi_hip_gemm_operand operand_of(const struct side *s)
 /* B as bsmi_pack_b_gfx950 makes it on the device. */
 static struct bsmi_hip_gemm_operand packed_operand(struct test *t, const struct gemm_case *of, const struct side *s)
 {
-    struct bsmi_hip_gemm_operand packed = operand_of(s);
     const int bits = bits_of(s->matrix.format);
     const int64_t matrices = s->matrix.batch, row_bytes = BSMI_HIP_PACKED_ROW_BYTES(of->k, bits),
                   bytes = (s->matrix.rows + 15) / 16 * row_bytes, scale_row_bytes = BSMI_HIP_PACKED_SCALE_BYTES(of->k),
@@ -165,13 +164,38 @@ static const char *element_name(bsm_format format) { return bsm_element_get(bsm_
 
 struct problem {
     struct side a, b;
-    int64_t batch, d_pitch, d_bytes, c_bytes;
+    int64_t batch, d_pitch, c_bytes;
+    int64_t scales_at, amax_at, d_bytes; /* of D's buffer: data behind a guard, scales of quantized D, amax, each between
+                                            guards */
     unsigned char *c, *want, *got, *d_on_device;
     int64_t *starts, *tiles;
     double *bound; /* of a wide case: of each element */
 };
 
 static int64_t bytes_of(bsm_format format) { return format == BSM_FORMAT_FP32 ? 4 : 2; }
+static bool is_quantized(const struct gemm_case *of) { return bsm_format_get(of->d)->block != 0; }
+static int64_t d_row_bytes(const struct gemm_case *of, const struct problem *p)
+{
+    return p->d_pitch * bits_of(of->d) / 8;
+}
+
+/* D in one of the buffers. */
+static bsm_matrix matrix_of_d(const struct gemm_case *of, const struct problem *p, unsigned char *buffer)
+{
+    bsm_matrix d = { .struct_size = sizeof d,
+                     .format = of->d,
+                     .rows = of->m,
+                     .columns = of->n,
+                     .data = buffer + GUARD,
+                     .pitch = p->d_pitch,
+                     .batch = of->groups != 0 ? 1 : p->batch,
+                     .batch_pitch = of->m * p->d_pitch };
+    if (!is_quantized(of)) return d;
+    d.scales = buffer + p->scales_at;
+    d.packing = of->d == BSM_MXFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT;
+    if (of->scales_in_lane_order) d.scale_layout.kind = BSM_LAYOUT_CDNA4_16;
+    return d;
+}
 
 static void *copied(struct test *t, const void *numbers, size_t bytes)
 {
@@ -200,6 +224,32 @@ static void group_tables(struct test *t, const struct gemm_case *of, struct prob
     kernel->tiles = p->tiles[of->groups];
 }
 
+/* A scale's code from the largest magnitude's exponent: cut, rounded up from the largest value times a power of two or
+ * from a power of two on, or to nearest by the element's mantissa. */
+static void fill_quantized(const struct gemm_case *of, const struct problem *p, struct bsmi_hip_gemm_finish *f)
+{
+    static const struct { bsm_format format; int32_t exponent, rceil, even; float largest; } elements[] = {
+        { BSM_MXFP8_E4M3, 8, 0x1fffff, 1 << 19, 448 }, { BSM_MXFP8_E5M2, 15, 0x1fffff, 1 << 20, 57344 },
+        { BSM_MXFP6_E2M3, 2, 0x0fffff, 1 << 19, 7.5f }, { BSM_MXFP6_E3M2, 4, 0x1fffff, 1 << 20, 28 },
+        { BSM_MXFP4, 2, 0x3fffff, 1 << 21, 6 },
+    };
+    const bsm_matrix d = matrix_of_d(of, p, p->d_on_device);
+    int64_t scale_bytes = 0;
+    (void)bsm_matrix_scale_bytes(&d, &scale_bytes);
+    f->d_scales = d.scales;
+    f->d_scale_batch_bytes = scale_bytes / d.batch;
+    f->d_scale_row_bytes = of->scales_in_lane_order ? (of->n / 32 + 7) / 8 * 256 : of->n / 32;
+    f->d_scales_in_lane_order = of->scales_in_lane_order;
+    for (size_t i = 0; i < sizeof elements / sizeof elements[0]; i++) {
+        if (elements[i].format != of->d) continue;
+        f->d_scale_addend = of->recipe == BSM_RECIPE_FLOOR  ? 0
+                            : of->recipe == BSM_RECIPE_CEIL ? 0x7fffff
+                            : of->recipe == BSM_RECIPE_EVEN ? elements[i].even
+                                                            : elements[i].rceil;
+        f->d_scale_exponent = elements[i].exponent, f->d_largest = elements[i].largest;
+    }
+}
+
 static struct bsmi_hip_gemm_parameters parameters_of(struct test *t, const struct gemm_case *of, struct problem *p)
 {
     const int64_t row_tiles = (of->m + of->instance->rows - 1) / of->instance->rows,
@@ -219,9 +269,11 @@ static struct bsmi_hip_gemm_parameters parameters_of(struct test *t, const struc
     struct bsmi_hip_gemm_finish *f = &kernel.finish;
     f->d = p->d_on_device + GUARD;
     f->d_element = element_of(of->d);
-    f->d_row_bytes = p->d_pitch * bytes_of(of->d);
+    f->d_row_bytes = d_row_bytes(of, p);
     f->d_batch_bytes = of->m * f->d_row_bytes;
     f->direct = of->direct;
+    f->amax = (uint32_t *)(void *)(p->d_on_device + p->amax_at);
+    if (is_quantized(of)) fill_quantized(of, p, f);
     f->factor_per = of->alpha_per, f->relu = of->relu;
     f->factor = copied(t, of->alpha, (size_t)numbers_per(of, p, of->alpha_per) * 4);
     f->beta = copied(t, of->beta, 4);
@@ -296,14 +348,7 @@ static bool run_cpu(struct test *t, const struct gemm_case *of, struct problem *
 {
     static bsm_context *context;
     if (context == NULL && bsm_context_create(NULL, &context) != BSM_OK) return false;
-    bsm_matrix d = { .struct_size = sizeof d,
-                     .format = of->d,
-                     .rows = of->m,
-                     .columns = of->n,
-                     .data = p->want + GUARD,
-                     .pitch = p->d_pitch,
-                     .batch = of->groups != 0 ? 1 : p->batch,
-                     .batch_pitch = of->m * p->d_pitch };
+    bsm_matrix d = matrix_of_d(of, p, p->want);
     bsm_matrix c = { .struct_size = sizeof c,
                      .format = of->c,
                      .rows = of->m,
@@ -323,6 +368,7 @@ static bool run_cpu(struct test *t, const struct gemm_case *of, struct problem *
         product.c = of->c != BSM_FORMAT_NONE ? &c : NULL;
         product.bias = of->bias, product.bias_type = of->bias_type, product.bias_per = of->bias_per;
         product.activation = of->relu ? BSM_ACT_RELU : BSM_ACT_NONE;
+        product.d_recipe = of->recipe, product.amax = (float *)(void *)(p->want + p->amax_at);
     }
     const bool done = bsm_multiply(context, &product) == BSM_OK;
     if (!done) FAIL(t, "on the CPU: %s", bsm_last_error());
@@ -367,9 +413,17 @@ static void compare_wide(struct test *t, const struct gemm_case *of, const struc
 
 static void compare_bits(struct test *t, const struct gemm_case *of, const struct problem *p)
 {
-    const int64_t bytes = bytes_of(of->d);
+    const int64_t bytes = is_quantized(of) ? 1 : bytes_of(of->d);
     for (int64_t i = 0; i < p->d_bytes; i += bytes) {
         if (memcmp(p->got + i, p->want + i, (size_t)bytes) == 0) continue;
+        if (i >= p->scales_at - GUARD || is_quantized(of)) {
+            const bool data = i < p->scales_at - GUARD, scale = !data && i < p->amax_at - GUARD;
+            FAIL(t, "%s x %s to %s, %s: byte %" PRId64 " of %s is 0x%02x, not 0x%02x", element_name(of->a),
+                 element_name(of->b), bsm_format_get(of->d)->name, of->instance->tile,
+                 i - (data ? GUARD : scale ? p->scales_at : p->amax_at), data ? "data" : scale ? "scales" : "amax",
+                 p->got[i], p->want[i]);
+            return;
+        }
         const int64_t at = (i - GUARD) / bytes, row = at / p->d_pitch;
         uint32_t got = 0, want = 0;
         memcpy(&got, p->got + i, (size_t)bytes);
@@ -416,11 +470,19 @@ void gemm_case_run(struct test *t, const struct gemm_case *of)
     plant_nan(of, &p);
     if (of->c != BSM_FORMAT_NONE) fill_c(t, of, &p);
     p.d_pitch = of->d_pitch != 0 ? of->d_pitch : of->n;
-    p.d_bytes = (of->groups != 0 ? 1 : p.batch) * of->m * p.d_pitch * bytes_of(of->d) + 2 * GUARD;
+    const bsm_matrix d = matrix_of_d(of, &p, NULL);
+    int64_t scale_bytes = 0;
+    if (is_quantized(of)) (void)bsm_matrix_scale_bytes(&d, &scale_bytes);
+    p.scales_at = GUARD + (d.batch * of->m * d_row_bytes(of, &p) + GUARD - 1) / GUARD * GUARD + GUARD;
+    p.amax_at = p.scales_at + (scale_bytes + GUARD - 1) / GUARD * GUARD + GUARD;
+    p.d_bytes = p.amax_at + 2 * GUARD;
     p.want = malloc((size_t)p.d_bytes);
     p.got = malloc((size_t)p.d_bytes);
     memset(p.want, 0xab, (size_t)p.d_bytes);
     memset(p.got, 0xab, (size_t)p.d_bytes);
+    if (of->direct) memset(p.got + p.amax_at, 0, sizeof(float));
+    /* Padding of scales is not the kernel's. */
+    if (is_quantized(of)) memset(p.got + p.scales_at, 0, (size_t)scale_bytes);
     if (run_kernel(t, of, &p) && run_cpu(t, of, &p)) {
         if (of->wide) compare_wide(t, of, &p);
         else compare_bits(t, of, &p);

@@ -27,8 +27,11 @@ struct gemm_case {
     bool wide;                            /* all finite codes and many scales: sums are rounded, and held to a bound */
     int nan_scale;                        /* 1: a row of A has a NaN scale, 2: a row of B, 3: A has a NaN code */
     bool flagged_nans;                    /* rows with NaN scales are found by bsmi_nan_scales_gfx950 */
-    /* The epilogue; direct 0: S. */
+    /* The epilogue; direct 0: S.  d: fp32, bf16, fp16, or MXFP8, MXFP6, MXFP4; then by this recipe, and with scales in
+     * rows or in lane order.  amax is always asked for. */
     bool direct;
+    bsm_recipe recipe;
+    bool scales_in_lane_order;
     const float *alpha;
     bsm_per alpha_per;
     const float *beta;

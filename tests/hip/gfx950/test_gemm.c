@@ -4,6 +4,7 @@
  * several of them. */
 #include "gemm_case.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -160,6 +161,36 @@ static void every_epilogue(struct test *t)
     }
 }
 
+/* Every element of quantized D and every recipe of e8m0, on tiles with one, two and four blocks of a wave's row. */
+static void every_quantized_d(struct test *t)
+{
+    static const bsm_recipe recipes[] = { BSM_RECIPE_RCEIL, BSM_RECIPE_FLOOR, BSM_RECIPE_CEIL, BSM_RECIPE_EVEN };
+    static const char *const tiles[] = { "32x128", "128x128", "256x256", "256x256_32" };
+    static float alphas[MOST];
+    for (int i = 0; i < 40; i++) {
+        for (int j = 0; j < MOST; j++)
+            alphas[j] = j == 40 && i % 4 == 3 ? INFINITY : (float)rnd_normal(t) * (i % 7 == 3 ? 0x1p-130f : 1);
+        const struct gemm_case of = { .instance = instance_of(tiles[i < 20 ? 0 : i < 30 ? 1 : 2 + i % 2], true),
+                                      .a = i < 20 ? formats[i % FORMATS] : BSM_MXFP8_E4M3,
+                                      .b = BSM_MXFP4,
+                                      .m = rnd_between(t, 1, 70),
+                                      .n = 32 * rnd_between(t, 1, 9),
+                                      .k = 32,
+                                      .a_batch = 1 + i % 2,
+                                      .b_batch = 1 + i % 2,
+                                      .d = formats[i % FORMATS],
+                                      .direct = true,
+                                      .recipe = recipes[i / FORMATS % 4],
+                                      .scales_in_lane_order = i % 3 == 0,
+                                      .nan_scale = i % 8 == 1 ? 1 : 0,
+                                      .flagged_nans = i % 8 == 1,
+                                      .relu = i % 6 == 5,
+                                      .alpha = alphas,
+                                      .alpha_per = BSM_PER_COLUMN };
+        gemm_case_run(t, &of);
+    }
+}
+
 static void batches(struct test *t)
 {
     for (int i = 0; i < 4; i++) {
@@ -293,6 +324,20 @@ static bool named_instance(struct gemm_case *of)
     return false;
 }
 
+/* Magnitudes of a block that FLOOR saturates, a block with infinity, and two matrices. */
+static void quantized_by_one(struct test *t, const struct gemm_instance *instance, bsm_format a, bsm_format b)
+{
+    static float alphas[MOST];
+    for (int j = 0; j < MOST; j++) alphas[j] = j == 40 ? INFINITY : (float)rnd_normal(t);
+    for (int i = 0; i < FORMATS; i++) {
+        const struct gemm_case of = { .instance = instance, .a = a, .b = b, .d = formats[i], .m = 37, .n = 288, .k = 64,
+                                      .a_batch = 2, .b_batch = 2, .direct = true, .recipe = BSM_RECIPE_FLOOR,
+                                      .scales_in_lane_order = i % 2 == 0, .alpha = alphas,
+                                      .alpha_per = BSM_PER_COLUMN };
+        gemm_case_run(t, &of);
+    }
+}
+
 static void one_instance(struct test *t)
 {
     struct gemm_case of;
@@ -320,6 +365,7 @@ static void one_instance(struct test *t)
     of.alpha_per = BSM_PER_COLUMN, of.beta = NULL, of.c = BSM_FORMAT_NONE, of.relu = true; /* zeros of both signs */
     numbers[1] = 0;
     gemm_case_run(t, &of);
+    quantized_by_one(t, of.instance, of.a, of.b);
     of.m = 45, of.a_batch = of.b_batch = 0, of.groups = 3, of.group_rows = rows;
     gemm_case_run(t, &of);
 }
@@ -334,6 +380,7 @@ int main(int argc, char **argv)
         TEST(bf16_rows),
         TEST(every_rest_of_k),
         TEST(every_epilogue),
+        TEST(every_quantized_d),
         TEST(batches),
         TEST(groups),
         TEST(order_of_tiles),
