@@ -165,8 +165,7 @@ static const char *element_name(bsm_format format) { return bsm_element_get(bsm_
 struct problem {
     struct side a, b;
     int64_t batch, d_pitch, c_bytes;
-    int64_t scales_at, amax_at, d_bytes; /* of D's buffer: data behind a guard, scales of quantized D, amax, each between
-                                            guards */
+    int64_t scales_at, amax_at, d_bytes; /* of D's buffer: data, scales of quantized D, and amax, between guards */
     unsigned char *c, *want, *got, *d_on_device;
     int64_t *starts, *tiles;
     double *bound; /* of a wide case: of each element */
