@@ -57,6 +57,14 @@ ABI_OFFSET(bsm_scale_fit, tensor_stride, 96)
 ABI_OFFSET(bsm_scale_fit, box, 136)
 ABI_OFFSET(bsm_scale_fit, text, 176)
 
+/* bsm_kernel_time */
+ABI_SIZE(bsm_kernel_time, 120)
+ABI_OFFSET(bsm_kernel_time, kernel, 0)
+ABI_OFFSET(bsm_kernel_time, multiplies, 96)
+ABI_OFFSET(bsm_kernel_time, threads, 100)
+ABI_OFFSET(bsm_kernel_time, ctas, 104)
+ABI_OFFSET(bsm_kernel_time, seconds, 112)
+
 /* bsm_element_info */
 ABI_SIZE(bsm_element_info, 48)
 ABI_OFFSET(bsm_element_info, name, 0)

@@ -27,6 +27,7 @@
 #include "blockscale/matrix.h"
 #include "blockscale/quantize.h"
 #include "blockscale/matmul.h"
+#include "blockscale/profile.h"
 #include "blockscale/npy.h"
 #include "blockscale/checkpoint.h"
 #include "blockscale/weight.h"

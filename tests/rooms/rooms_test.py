@@ -27,7 +27,7 @@ KNOWS = {
     "hip": ["core", "format", "layout", "matrix", "quantize/block/scale_code.h", "quantize/block/clamp.h",
             "quantize/request.h", "product", "device"],
     "plan": ["core", "format", "layout", "matrix", "product", "cpu/table.h", "cpu/multiply.h", "cpu/prepacked.h",
-             "cuda/driver/device.h", "cuda/driver/embedded.h", "cuda/gemm/multiply.h",
+             "cuda/driver/device.h", "cuda/driver/embedded.h", "cuda/driver/profile.h", "cuda/gemm/multiply.h",
              "hip/driver/device.h", "hip/driver/embedded.h", "hip/gemm/multiply.h"],
     "file": ["core"],
     "cli": [],

@@ -408,6 +408,18 @@ int bsm_compute_from_name(const char *name);
 const char *bsm_order_name(int order);
 int bsm_order_from_name(const char *name);
 
+/* profile.h */
+#define BSM_PROFILE_KERNELS 64
+typedef struct bsm_kernel_time {
+    char kernel[96];
+    bool multiplies;
+    int threads;
+    int64_t ctas;
+    double seconds;
+} bsm_kernel_time;
+bsm_status bsm_profile_begin(bsm_context *context);
+bsm_status bsm_profile_end(bsm_context *context, bsm_kernel_time *kernels, int most, int *count);
+
 /* npy.h */
 enum { BSM_NPY_MAX_RANK = 8 };
 typedef enum bsm_npy_type {

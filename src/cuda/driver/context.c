@@ -1,5 +1,6 @@
 /* The device of a context: its stream, device memory for the caller, the cached workspace. */
 #include "device.h"
+#include "profile.h"
 #include "cuda/quantize/quantize_device.h"
 #include "self_test.h"
 
@@ -129,6 +130,7 @@ static void close_device(bsm_context *context)
     const struct bsmi_driver *d = device->gpu->driver;
     CUcontext popped;
     if (d->cuCtxPushCurrent(device->gpu->primary) == CUDA_SUCCESS) {
+        bsmi_cuda_profile_free(context);
         if (device->workspace != 0) (void)d->cuMemFree(device->workspace);
         (void)d->cuEventDestroy(device->free);
         (void)d->cuCtxPopCurrent(&popped);

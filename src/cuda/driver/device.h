@@ -36,6 +36,7 @@ struct bsmi_cuda_device {
     CUdeviceptr workspace;
     size_t workspace_bytes;
     CUevent free;                         /* recorded behind the last work that uses the workspace */
+    struct bsmi_cuda_profile *profile;    /* NULL: kernels are not timed */
 };
 static inline struct bsmi_cuda_device *bsmi_cuda_device_of(const bsm_context *context)
 {

@@ -78,6 +78,8 @@ typedef struct CUlaunchConfig {
     X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags)) \
     X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream)) \
     X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event)) \
+    X(cuEventSynchronize, "cuEventSynchronize", (CUevent event)) \
+    X(cuEventElapsedTime, "cuEventElapsedTime", (float *milliseconds, CUevent from, CUevent to)) \
     X(cuLaunchKernelEx, "cuLaunchKernelEx", \
       (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)) \
     X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \

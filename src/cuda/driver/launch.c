@@ -1,13 +1,25 @@
 /* Launching kernels. */
 #include "launch.h"
 
+#include "profile.h"
+
+#include <stdio.h>
+
 struct launch {
     CUfunction function;
     const char *name;
     int threads, shared_bytes, cluster;
-    bool begins_early;
+    bool begins_early, multiplies;
     int64_t ctas;
 };
+
+static bsm_status note(const struct bsmi_cuda_queue *queue, const struct launch *l)
+{
+    if (queue->profile == NULL) return BSM_OK;
+    bsm_kernel_time kernel = { .multiplies = l->multiplies, .threads = l->threads, .ctas = l->ctas };
+    snprintf(kernel.kernel, sizeof kernel.kernel, "%s", l->name);
+    return bsmi_cuda_profile_before(queue->gpu->driver, queue->profile, queue->stream, &kernel);
+}
 
 static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, const void *parameters)
 {
@@ -27,13 +39,16 @@ static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, 
     if (l->cluster > 1)
         attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
                                                              .value.clusterDim = { (unsigned)l->cluster, 1, 1 } };
-    if (queue->behind > 0 || l->begins_early)
+    if (queue->profile == NULL && (queue->behind > 0 || l->begins_early))
         attributes[config.numAttrs++] =
             (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                  .value.programmaticStreamSerializationAllowed = 1 };
     queue->behind++;
-    return BSMI_DRIVER_CALL(queue->gpu->driver, cuLaunchKernelEx, (&config, l->function, arguments, NULL),
-                            "kernel %s, %lld CTAs of %d threads", l->name, (long long)l->ctas, l->threads);
+    bsm_status status = note(queue, l);
+    if (status == BSM_OK)
+        status = BSMI_DRIVER_CALL(queue->gpu->driver, cuLaunchKernelEx, (&config, l->function, arguments, NULL),
+                                  "kernel %s, %lld CTAs of %d threads", l->name, (long long)l->ctas, l->threads);
+    return status == BSM_OK ? bsmi_cuda_profile_behind(queue->gpu->driver, queue->profile, queue->stream) : status;
 }
 
 static bsm_status launch_pieces(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces,
@@ -78,6 +93,7 @@ bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_
                               .shared_bytes = instance->shared_bytes,
                               .cluster = cluster,
                               .begins_early = bsmi_gemm_begins_early(instance),
+                              .multiplies = true,
                               .ctas = BSMI_MIN(tiles, most) * cluster };
     return tiles <= 0 ? BSM_OK : launch(queue, &l, parameters);
 }

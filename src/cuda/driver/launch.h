@@ -6,7 +6,16 @@
 
 /* Where the launches of one call go.  `behind` counts them: a kernel that begins by waiting may start before the one in
  * front ends. */
-struct bsmi_cuda_queue { const struct bsmi_cuda_gpu *gpu; CUstream stream; int behind; };
+struct bsmi_cuda_queue {
+    const struct bsmi_cuda_gpu *gpu;
+    CUstream stream;
+    int behind;
+    struct bsmi_cuda_profile *profile;    /* of the device: NULL, or times are taken, and nothing starts early */
+};
+static inline struct bsmi_cuda_queue bsmi_cuda_queue_of(const struct bsmi_cuda_device *device, CUstream stream)
+{
+    return (struct bsmi_cuda_queue){ device->gpu, stream, 0, device->profile };
+}
 
 /* A kernel of the table, over `pieces` pieces of work, a CTA each, in a grid that fills the GPU a few times at most.
  * Fails with BSM_EUNSUPPORTED for a kernel that this build lacks.  parameters: its struct of cuda/params. */

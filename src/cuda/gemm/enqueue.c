@@ -153,8 +153,8 @@ static CUstream stream_of(const struct bsmi_cuda_device *device, const struct bs
 static bsm_status run_here(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c,
                            const struct bsmi_product *p, void *workspace)
 {
-    struct bsmi_cuda_run run = { .queue = { device->gpu, stream_of(device, p), 0 }, .multiply = c, .product = p,
-                                 .workspace = workspace };
+    struct bsmi_cuda_run run = { .queue = bsmi_cuda_queue_of(device, stream_of(device, p)), .multiply = c,
+                                 .product = p, .workspace = workspace };
     return enqueue(&run);
 }
 

@@ -51,7 +51,7 @@ static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct b
 static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c,
                        const struct bsmi_product *p, unsigned char *panels)
 {
-    struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
+    struct bsmi_cuda_queue queue = bsmi_cuda_queue_of(device, p->stream != NULL ? p->stream : device->stream);
     if (c->keeps_b)
         return bsmi_cuda_requantize_one(&queue, &p->b, &c->b.fp8, panels + exponent_bytes(&p->b),
                                         (int32_t *)(void *)panels);

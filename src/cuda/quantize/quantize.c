@@ -27,7 +27,7 @@ static int64_t quantizing_ctas(const struct bsmi_cuda_gpu *gpu, const struct bsm
 static struct bsmi_cuda_queue queue_of(const bsm_context *context)
 {
     const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
-    return (struct bsmi_cuda_queue){ device->gpu, device->stream, 0 };
+    return bsmi_cuda_queue_of(device, device->stream);
 }
 
 /* Where the tensor scale will lie. */

@@ -109,6 +109,9 @@ FORWARD(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event,
 FORWARD(cuEventCreate, "cuEventCreate", (CUevent *event, unsigned flags), (event, flags))
 FORWARD(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream), (event, stream))
 FORWARD(cuEventDestroy, "cuEventDestroy_v2", (CUevent event), (event))
+FORWARD(cuEventSynchronize, "cuEventSynchronize", (CUevent event), (event))
+FORWARD(cuEventElapsedTime, "cuEventElapsedTime", (float *milliseconds, CUevent from, CUevent to),
+        (milliseconds, from, to))
 FORWARD(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",
         (int *clusters, CUfunction function, const CUlaunchConfig *config), (clusters, function, config))
 FORWARD(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",

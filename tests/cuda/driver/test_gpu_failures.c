@@ -44,7 +44,10 @@ static bsm_status multiply_once(bsm_context *gpu, float *first)
     a.data = at, a.scales = at + 2048, b.data = at + 4096, b.scales = at + 6144, d.data = at + 8192;
     status = bsm_device_write(gpu, a.data, ones, sizeof ones);
     if (status == BSM_OK) status = bsm_device_write(gpu, b.data, ones, sizeof ones);
+    if (status == BSM_OK) status = bsm_profile_begin(gpu);
     if (status == BSM_OK) status = bsm_multiply(gpu, &call);
+    int kernels;
+    if (status == BSM_OK) status = bsm_profile_end(gpu, NULL, 0, &kernels);
     if (status == BSM_OK) status = bsm_plan_create(gpu, &call, &plan);
     if (status == BSM_OK && bsm_plan_workspace_bytes(plan) > 32768) status = BSM_EINVAL;
     if (status == BSM_OK) status = bsm_plan_run(plan, &call, at + 16384, 32768);

@@ -1,6 +1,7 @@
 /* blockscale bench: the speed of a product against the fp32 product and, where there is one, a BLAS library. */
 #include "bench.h"
 #include "gpu.h"
+#include "gpu_profile.h"
 #include "cli/machine/device.h"
 #include "cli/machine/machine.h"
 #include "cli/matrices/operand.h"
@@ -12,18 +13,29 @@
 #include <unistd.h>
 
 struct settings {
-    bsm_format format, a_format, b_format, d_format;
+    int format;                           /* a bsm_format, or MIXED */
+    bsm_format a_format, b_format, d_format;
     int64_t m, n, k, rounds;
     struct cli_range k_range;
     const char *plot;
     int device;
     bsm_compute compute;
     bsm_order order;
-    bool no_blas, explain, verbose, prepacked;
+    bool no_blas, explain, verbose, prepacked, profile;
 };
 static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256,
                                           .rounds = 15 };
 static const struct cli_range default_range = { 512, 2048, 512 };
+
+/* --format: one of all formats, or A in MXFP8 and B in MXFP4. */
+enum { MIXED = BSM_FORMAT_COUNT };
+static const char *format_or_mixed(int value) { return value == MIXED ? "mixed" : cli_formats.name(value); }
+static int from_format_or_mixed(const char *name)
+{
+    return strcmp(name, "mixed") == 0 ? MIXED : cli_formats.from_name(name);
+}
+static const struct cli_choices bench_formats = { format_or_mixed, from_format_or_mixed, BSM_FORMAT_NONE + 1,
+                                                  MIXED + 1 };
 
 enum { POINTS_MAX = 256 };
 #define LENGTH_MAX ((int64_t)1 << 40)      /* sizes in bytes then fit an int64_t; memory ends long before */
@@ -165,23 +177,31 @@ static int choose_range(const struct cli *cli, const struct settings *s, struct 
 
 static bsm_format a_format(const struct settings *s)
 {
-    return s->a_format != BSM_FORMAT_NONE ? s->a_format : s->format;
+    if (s->a_format != BSM_FORMAT_NONE) return s->a_format;
+    return s->format == MIXED ? BSM_MXFP8_E4M3 : (bsm_format)s->format;
 }
 static bsm_format b_format(const struct settings *s)
 {
-    return s->b_format != BSM_FORMAT_NONE ? s->b_format : s->format;
+    if (s->b_format != BSM_FORMAT_NONE) return s->b_format;
+    return s->format == MIXED ? BSM_MXFP4 : (bsm_format)s->format;
 }
 
 static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cli_range *range)
 {
     bsm_context *gpu;
-    if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is for the CPU alone");
+    FILE *plot = NULL;
+    if (s->plot != NULL && s->explain) return cli_wrong_usage(cli, "--explain measures nothing: leave out --plot");
+    if (s->profile && s->explain) return cli_wrong_usage(cli, "--explain measures nothing: leave out --profile");
     const struct bench_gpu what = { .a = a_format(s),         .b = b_format(s),     .d = s->d_format,
                                     .m = s->m,                .n = s->n,            .rounds = s->rounds,
                                     .k = *range,              .compute = s->compute, .order = s->order,
-                                    .prepacked = s->prepacked, .explain = s->explain, .verbose = s->verbose };
-    int code = device_open(cli, s->device, &gpu);
-    if (code == CLI_DONE) code = bench_gpu_run(cli, gpu, &what);
+                                    .prepacked = s->prepacked, .explain = s->explain, .verbose = s->verbose,
+                                    .profile = s->profile };
+    int code = s->profile ? gpu_profile_prepare(cli) : CLI_DONE;
+    if (code != CLI_DONE) return code;
+    code = device_open(cli, s->device, &gpu);
+    if (code == CLI_DONE && s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) code = CLI_BAD_INPUT;
+    if (code == CLI_DONE) code = bench_gpu_run(cli, gpu, &what, plot);
     bsm_context_destroy(gpu);
     return code;
 }
@@ -219,6 +239,7 @@ static int run(struct cli *cli, const void *given)
     if (s->prepacked) return cli_wrong_usage(cli, "--prepacked is for --device cuda or hip");
     if (s->compute != BSM_COMPUTE_EXACT)
         return cli_wrong_usage(cli, "--compute is for --device cuda or hip: the CPU computes exactly");
+    if (s->profile) return cli_wrong_usage(cli, "--profile is for --device cuda: it tells of a GPU's kernels");
     if (s->order == BSM_ORDER_ANY)
         return cli_wrong_usage(cli, "--order any is for --device cuda or hip: on the CPU it changes nothing");
     FILE *plot = NULL;
@@ -245,7 +266,8 @@ static int run(struct cli *cli, const void *given)
 }
 
 static const struct cli_option options[] = {
-    { "--format", 'f', "FORMAT", "of both operands (nvfp4)", CLI_FORMAT(struct settings, format) },
+    { "--format", 'f', "FORMAT", "of both operands (nvfp4); mixed: A in mxfp8_e4m3, B in mxfp4",
+      CLI_CHOICE(struct settings, format, &bench_formats) },
     { "--a-format", 0, "FORMAT", "of A", CLI_FORMAT(struct settings, a_format) },
     { "--b-format", 0, "FORMAT", "of B", CLI_FORMAT(struct settings, b_format) },
     { "--d-format", 0, "FORMAT", "of D, on a GPU (fp32)", CLI_FORMAT(struct settings, d_format) },
@@ -267,7 +289,9 @@ static const struct cli_option options[] = {
       .high = LENGTH_MAX },
     { "--rounds", 'r', "N", "samples of each product (15)", CLI_INTEGER(struct settings, rounds), .low = 1,
       .high = MEASURE_ROUNDS },
-    { "--plot", 0, "FILE.svg", "a line chart of GFLOP/s over K", CLI_TEXT(struct settings, plot) },
+    { "--plot", 0, "FILE.svg", "a line chart of GFLOP/s (on a GPU TFLOP/s) over K", CLI_TEXT(struct settings, plot) },
+    { "--profile", 0, NULL, "on a GPU of CUDA: what each kernel of the product takes; where it is simulated, counts",
+      CLI_FLAG(struct settings, profile) },
     { "--no-blas", 0, NULL, "do not look for a BLAS library to compare with", CLI_FLAG(struct settings, no_blas) },
     { "--verbose", 'v', NULL, "all that the plans say of their kernels", CLI_FLAG(struct settings, verbose) },
     { .name = NULL },

@@ -7,6 +7,7 @@
  * one contender is slowed by what the other drew before it.  On one H200, 8192^3, samples of 7 ms: bf16 took 1,520 us
  * beside mxfp8 and 1,640 beside itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
 #include "gpu.h"
+#include "gpu_profile.h"
 #include "cli/machine/device.h"
 #include "int8_rows.h"
 #include "cli/machine/measure.h"
@@ -116,10 +117,12 @@ static bsm_status sample(struct side *s, int calls, double *seconds)
     return status;
 }
 
-/* Warms up, and chooses how many products a sample has. */
-static bsm_status start(struct side *s)
+/* Warms up, and chooses how many products a sample has: a simulated GPU has no clock and no power to wait for. */
+static bsm_status start(struct side *s, bool simulated)
 {
     double seconds = 0;
+    s->calls = 1;
+    if (simulated) return sample(s, 1, &seconds);
     bsm_status status = sample(s, 2, &seconds);
     if (status == BSM_OK) status = sample(s, 4, &seconds);
     s->calls = seconds > sample_seconds / 4 ? 4 : (int)(sample_seconds / seconds) + 1;
@@ -147,10 +150,10 @@ static double best(const struct side *s, int64_t rounds)
     return least;
 }
 
-static bsm_status measure_both(struct side *product, struct side *bf16, int64_t rounds)
+static bsm_status measure_both(struct side *product, struct side *bf16, int64_t rounds, bool simulated)
 {
-    bsm_status status = start(product);
-    if (status == BSM_OK) status = start(bf16);
+    bsm_status status = start(product, simulated);
+    if (status == BSM_OK) status = start(bf16, simulated);
     for (int64_t i = 0; i < rounds && status == BSM_OK; i++) {
         status = sample(product, product->calls, &product->seconds[i]);
         if (status == BSM_OK) status = sample(bf16, bf16->calls, &bf16->seconds[i]);
@@ -158,53 +161,29 @@ static bsm_status measure_both(struct side *product, struct side *bf16, int64_t 
     return status;
 }
 
-/* Printing --------------------------------------------------------------------------------------------------------- */
-
-static double tflops(const struct bench_gpu *what, int64_t k, double seconds)
+static void tell(const struct side *s, const struct bench_gpu *what, struct gpu_side *told)
 {
-    return 2e-12 * (double)what->m * (double)what->n * (double)k / seconds;
-}
-
-static void print_text(const struct bench_gpu *what, int64_t k, const struct side *product, const struct side *bf16)
-{
-    printf("K = %lld\n", (long long)k);
-    plan_print("  plan     ", product->plan_text, what->verbose || what->explain);
-    for (int i = 0; i < 2 && product->rows_text[i][0] != '\0'; i++) {
-        printf("  rows     ");
-        cli_print_wrapped(stdout, product->rows_text[i], 11, 11);
-    }
-    if (product->rows_text[0][0] != '\0')
-        printf("           so all rows are multiplied as %s; both give the same bits\n",
-               product->all_fit ? "int8" : "bf16, the fallback");
+    memcpy(told->plan, s->plan_text, sizeof told->plan);
+    memcpy(told->rows, s->rows_text, sizeof told->rows);
+    told->all_fit = s->all_fit;
+    told->places = s->count, told->calls = s->calls;
+    const double of_d = (double)(what->m * what->n) * bsm_format_get((int)what->d)->bits_per_element / 8;
+    told->bytes = s->a.data_bytes + s->a.scale_bytes + s->b.data_bytes + s->b.scale_bytes + (int64_t)of_d;
     if (what->explain) return;
-    printf("  product  %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n",
-           tflops(what, k, median(product, what->rounds)), tflops(what, k, best(product, what->rounds)),
-           1e6 * median(product, what->rounds));
-    printf("  bf16     %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n",
-           tflops(what, k, median(bf16, what->rounds)), tflops(what, k, best(bf16, what->rounds)),
-           1e6 * median(bf16, what->rounds));
+    told->median = median(s, what->rounds), told->best = best(s, what->rounds);
 }
 
-static void json_side(struct cli_json *json, const char *key, const struct bench_gpu *what, int64_t k,
-                      const struct side *s)
+static bsm_status run_once(void *argument)
 {
-    cli_json_object(json, key);
-    cli_json_text(json, "plan", s->plan_text);
-    if (s->rows_text[0][0] != '\0')
-        cli_json_text(json, "rows_of_a", s->rows_text[0]), cli_json_text(json, "rows_of_b", s->rows_text[1]),
-            cli_json_boolean(json, "rows_go_as_integers", s->all_fit);
-    if (!what->explain) {
-        cli_json_number(json, "median_tflops", tflops(what, k, median(s, what->rounds)));
-        cli_json_number(json, "best_tflops", tflops(what, k, best(s, what->rounds)));
-        cli_json_number(json, "median_seconds", median(s, what->rounds));
-        cli_json_integer(json, "products_per_sample", s->calls);
-        cli_json_integer(json, "places", s->count);
-    }
-    cli_json_end(json);
+    struct side *s = argument;
+    double seconds;
+    return sample(s, 1, &seconds);
 }
 
-static int measure_k(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, int64_t k, struct cli_json *json)
+static int measure_k(struct cli *cli, bsm_context *gpu, const struct gpu_report *report, struct gpu_point *point)
 {
+    const struct bench_gpu *what = report->what;
+    const int64_t k = point->k;
     float *a = cli_memory(cli, what->m, k * (int64_t)sizeof *a), *b = cli_memory(cli, what->n, k * (int64_t)sizeof *b);
     struct side *sides = cli_memory(cli, 2, (int64_t)sizeof *sides);
     sample_activations(cli->seed, what->m, k, a);
@@ -213,47 +192,32 @@ static int measure_k(struct cli *cli, bsm_context *gpu, const struct bench_gpu *
     if (code == CLI_DONE)
         code = create_side(cli, gpu, what, BSM_FORMAT_BF16, BSM_FORMAT_BF16, false, k, a, b, &sides[1]);
     if (code == CLI_DONE && !what->explain) {
-        const bsm_status status = measure_both(&sides[0], &sides[1], what->rounds);
+        const bsm_status status = measure_both(&sides[0], &sides[1], what->rounds, report->simulated);
         if (status != BSM_OK) code = cli_library_failed(cli, "product", status);
     }
-    if (code == CLI_DONE && json == NULL) print_text(what, k, &sides[0], &sides[1]);
-    if (code == CLI_DONE && json != NULL) {
-        cli_json_object(json, NULL);
-        cli_json_integer(json, "k", k);
-        json_side(json, "product", what, k, &sides[0]);
-        json_side(json, "bf16", what, k, &sides[1]);
-        cli_json_end(json);
-    }
+    if (code == CLI_DONE && what->profile)
+        code = gpu_profile_run(cli, gpu, report->simulated, run_once, &sides[0], &point->product);
+    if (code == CLI_DONE) tell(&sides[0], what, &point->product), tell(&sides[1], what, &point->bf16);
     free_side(&sides[0]), free_side(&sides[1]);
     free(sides), free(a), free(b);
     return code;
 }
 
-int bench_gpu_run(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what)
+int bench_gpu_run(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, FILE *plot)
 {
-    bsm_device_info info = { .struct_size = sizeof info };
-    struct cli_json json = cli_json_to(stdout);
+    struct gpu_report report = { .what = what, .device = { .struct_size = sizeof report.device },
+                                 .count = (int)((what->k.last - what->k.first) / what->k.step + 1) };
     int code = CLI_DONE;
-    (void)bsm_device_describe(bsm_context_backend(gpu), 0, &info);
-    if (cli->json) {
-        cli_json_object(&json, NULL);
-        cli_json_text(&json, "device", info.name);
-        cli_json_text(&json, "a_format", bsm_format_get((int)what->a)->name);
-        cli_json_text(&json, "b_format", bsm_format_get((int)what->b)->name);
-        cli_json_text(&json, "d_format", bsm_format_get((int)what->d)->name);
-        cli_json_integer(&json, "m", what->m);
-        cli_json_integer(&json, "n", what->n);
-        cli_json_integer(&json, "rounds", what->rounds);
-        cli_json_text(&json, "caches", "cold: operands in several places, used in turn");
-        cli_json_array(&json, "points");
-    } else {
-        printf("%s x %s, M = %lld, N = %lld, D %s, on %s\n", bsm_format_get((int)what->a)->name,
-               bsm_format_get((int)what->b)->name, (long long)what->m, (long long)what->n,
-               bsm_format_get((int)what->d)->name, info.name);
-        if (!what->explain) printf("%lld alternating rounds, operands cold in L2\n", (long long)what->rounds);
+    (void)bsm_device_describe(bsm_context_backend(gpu), 0, &report.device);
+    report.simulated = strstr(report.device.name, "cudasim") != NULL || strstr(report.device.name, "gfxsim") != NULL;
+    report.points = cli_memory(cli, report.count, (int64_t)sizeof *report.points);
+    for (int i = 0; i < report.count && code == CLI_DONE; i++) {
+        report.points[i].k = what->k.first + i * what->k.step;
+        code = measure_k(cli, gpu, &report, &report.points[i]);
     }
-    for (int64_t k = what->k.first; k <= what->k.last && code == CLI_DONE; k += what->k.step)
-        code = measure_k(cli, gpu, what, k, cli->json ? &json : NULL);
-    if (cli->json) cli_json_end(&json), cli_json_end(&json);
+    if (code == CLI_DONE && cli->json) gpu_report_json(&report);
+    if (code == CLI_DONE && !cli->json) gpu_report_text(&report);
+    if (code == CLI_DONE && plot != NULL) gpu_report_plot(&report, plot);
+    free(report.points);
     return code;
 }
