@@ -10,47 +10,18 @@
 #include "machine/core/wait.h"
 #include "machine/memory/access.h"
 #include "machine/mma/row_use.h"
+#include "machine/run/registers.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-/* ThreadSanitizer does not see that mremap moves memory to where another thread's was. */
-enum { FAIR_STEPS = 1024, PAGED_BYTES = THREAD_SANITIZER ? 1 << 30 : 128 * 1024, MAX_LOCAL_BYTES = 512 * 1024,
-       MAX_DEPTH = 4096 };
-
-/* A kernel has thousands of registers, of which a run touches those of the branches that it takes: pages that come
- * zeroed when they are touched cost less than memory that has to be cleared. */
-static size_t bytes_of_rows(uint64_t rows) { return rows * LANES * sizeof(uint64_t); }
-
-static void free_registers(uint64_t *registers, uint64_t rows)
-{
-    if (bytes_of_rows(rows) < PAGED_BYTES) free(registers);
-    else munmap(registers, bytes_of_rows(rows));
-}
-
-/* `rows` rows: those of `old`, which is freed, and zeros.  NULL: no memory, and `old` is as it was. */
-static uint64_t *more_registers(uint64_t *old, uint64_t old_rows, uint64_t rows)
-{
-    const size_t bytes = bytes_of_rows(rows), old_bytes = bytes_of_rows(old_rows);
-    void *made;
-    if (old_bytes >= PAGED_BYTES) {
-        made = mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
-        return made == MAP_FAILED ? NULL : made;
-    }
-    if (bytes < PAGED_BYTES) made = calloc(1, bytes);
-    else made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == NULL || made == MAP_FAILED) return NULL;
-    if (old_rows != 0) memcpy(made, old, old_bytes);
-    free_registers(old, old_rows);
-    return made;
-}
+enum { FAIR_STEPS = 1024, MAX_LOCAL_BYTES = 512 * 1024, MAX_DEPTH = 4096 };
 
 static bool make_rows(struct warp *w, uint64_t rows)
 {
     if (rows <= w->rows) return true;
     const uint64_t wanted = w->rows == 0 ? rows : rows > 2 * (uint64_t)w->rows ? rows : 2 * (uint64_t)w->rows;
-    uint64_t *larger = wanted > (1u << 24) ? NULL : more_registers(w->registers, w->rows, wanted);
+    uint64_t *larger = wanted > (1u << 24) ? NULL : registers_grow(w->registers, w->rows, wanted);
     if (larger == NULL) return false;
     w->registers = larger;
     w->rows = (uint32_t)wanted;
@@ -102,7 +73,7 @@ bool warp_open(struct warp *w, struct cta *cta, uint32_t index, uint32_t lanes)
 
 void warp_close(struct warp *w)
 {
-    free_registers(w->registers, w->rows);
+    registers_free(w->registers, w->rows);
     free(w->local), free(w->calls), free(w->row_use);
     for (int i = 0; i < 4; i++) free(w->engine[i]);
     *w = (struct warp){ 0 };

@@ -1,4 +1,4 @@
-/* setmaxnreg, griddepcontrol, policies, mixed precision. */
+/* setmaxnreg, griddepcontrol, policies, mixed precision, the memory of registers. */
 #include "tests/support/harness.h"
 
 static const char head[] = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n"
@@ -142,11 +142,44 @@ static void mixed_precision_rounds_once(struct test *t)
     CHECK(t, sim_refused(t, &sim, "sm_100a", "fma.f32.f16 %f9, %rs1, %rs2, %f3;"));
 }
 
+/* Registers that nobody wrote are zero, whatever the warps before, whose memory is used again, left in them. */
+static void registers_of_the_next_warp_are_zero(struct test *t)
+{
+    enum { REGISTERS = 2000, CTAS = 40 };
+    static char text[REGISTERS * 100];
+    size_t length = (size_t)sprintf(text, ".version 9.0\n.target sm_90a\n.address_size 64\n"
+        ".visible .entry k(.param .u64 p, .param .u64 writes)\n"
+        "{ .reg .b32 %%r<%d>, %%n; .reg .b64 %%rd<4>; .reg .pred %%p;\n"
+        "ld.param.u64 %%rd1, [p]; ld.param.u64 %%rd2, [writes]; setp.eq.u64 %%p, %%rd2, 0; @%%p bra READ;\n",
+        REGISTERS);
+    for (int i = 0; i < REGISTERS; i++) length += (size_t)sprintf(text + length, "mov.u32 %%r%d, %d;\n", i, i);
+    length += (size_t)sprintf(text + length, "READ: mov.u32 %%n, %%ctaid.x; mul.wide.u32 %%rd3, %%n, %d; "
+                                             "add.u64 %%rd1, %%rd1, %%rd3;\n", REGISTERS * 4);
+    for (int i = 0; i < REGISTERS; i++)
+        length += (size_t)sprintf(text + length, "st.global.u32 [%%rd1+%d], %%r%d;\n", 4 * i, i);
+    sprintf(text + length, "ret; }\n");
+    struct sim sim;
+    if (!sim_open(t, &sim, "sm_90a", text)) return;
+    static uint32_t got[CTAS][REGISTERS];
+    for (uint64_t launch = 0; launch < 4; launch++) {
+        const uint64_t writes = launch % 2 == 0, parameters[2] = { sim_buffer(&sim, NULL, sizeof got), writes };
+        sim_launch(t, &sim, "k", CTAS, 1, parameters, 2);
+        sim_read(&sim, parameters[0], got, sizeof got);
+        for (uint32_t i = 0; i < CTAS * REGISTERS; i++) {
+            const uint32_t r = i % REGISTERS, want = writes ? r : 0;
+            if (got[i / REGISTERS][r] != want)
+                FAIL(t, "launch %d: register %u is %u, not %u", (int)launch, r, got[i / REGISTERS][r], want);
+        }
+    }
+    sim_close(&sim);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(warpgroups_exchange_registers),
                                               TEST(a_kernel_begins_with_the_registers_that_ptxas_gives),
                                               TEST(counts_outside_the_rules_are_refused),
-                                              TEST(hints_and_dependent_grids_run), TEST(mixed_precision_rounds_once) };
+                                              TEST(hints_and_dependent_grids_run), TEST(mixed_precision_rounds_once),
+                                              TEST(registers_of_the_next_warp_are_zero) };
     return TEST_MAIN(argc, argv, cases);
 }
