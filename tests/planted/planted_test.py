@@ -9,19 +9,20 @@ must fail.  Where it does not, every other test program runs; if all pass, the b
 program that cannot run has not failed.
 That each case passes without the bug is what `make test` finds out beside this; --control asks it here too.
 
-A header is in many objects.  Those of its own room are compiled again first, which is often enough; then all; last the
-kernels for a GPU.
+A header is in many objects.  Those that the bug names ("objects") are compiled again first, then those of the header's
+own room, which is often enough; then all; last the kernels for a GPU.
 
 Kernels for a GPU run on the build's cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX.
 
-A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the
-new:
+A .bugs file holds entries of this form ("objects" may be left out); "-" lines are the old text, which must be found
+exactly once, "+" lines the new:
 
     bug      e8m0_zero_is_zero
     category value rules
     file     src/format/format.h
     why      code 0 is 2^-127, not zero
     test     test_decode every_e8m0_code
+    objects  src/format/decode.c
     -return old;
     +return new;
 """
@@ -34,6 +35,7 @@ import queue
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -49,9 +51,11 @@ from fatbin import ptx_of
 WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15,
           "plan, files, threads": 15}
 KEYS = ["bug", "category", "file", "why", "test"]
+OPTIONAL = ["objects"]                                 # sources of the library
 # Exit status where there is no such case, no such program, or where libraries do not fit.
 CANNOT_RUN = (2, 126, 127)
 DEADLINE = 45                                # seconds for one run of a test program: some bugs make it wait for ever
+PROCESSOR = 20                               # of these on a processor, for some wait at work; no case takes five
 LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
 # shared_memory_fp8 has clusters, the last two make and read prepacked weights.
@@ -86,7 +90,7 @@ def read_bugs(path):
                 continue
             if word == "bug":
                 bugs.append(Bug())
-            if word in KEYS and bugs and not bugs[-1].old:
+            if word in KEYS + OPTIONAL and bugs and not bugs[-1].old:
                 bugs[-1].fields[word] = rest.strip()
             elif line[0] == "-" and bugs and not bugs[-1].new:
                 bugs[-1].old.append(line[1:])
@@ -253,9 +257,10 @@ class Build:
 
     def passes(self, program, arguments):
         """Whether a program passes, what it printed, and its exit status (None: it missed its deadline)."""
-        status, out, err = call([program, *arguments], DEADLINE, cwd=os.path.dirname(program),
+        limited = ["sh", "-c", f'ulimit -t {PROCESSOR}; exec "$@"', "sh", program, *arguments]
+        status, out, err = call(limited, DEADLINE, cwd=os.path.dirname(program),
                                 env={**os.environ, **self.kernels.environment(), "BLOCKSCALE_TEST_STOP": "1"})
-        return status == 0, out + err, status
+        return status == 0, out + err, None if status in (-signal.SIGXCPU, -signal.SIGKILL) else status
 
     def control(self, name, arguments, again=False):
         """The same without a bug; again: now, whatever was found before."""
@@ -338,8 +343,15 @@ class Bench:
         build = self.build
         touched = [source for source, made in build.library.items() if bug.file in build.dependencies[made]]
         own = [made for made in build.own_objects(name) if bug.file in build.read_dependencies(made)]
+        named = bug.fields.get("objects", "").split()
+        strangers = [source for source in named if source not in touched]
+        if strangers:
+            return f"{', '.join(strangers)}: no source of the library that depends on {bug.file}"
         room = [source for source in touched if os.path.dirname(source) == os.path.dirname(bug.file)]
-        for sources in [room, touched] if 0 < len(room) < len(touched) else [touched] if touched or own else []:
+        stages = [named, room, touched] if touched else [[]] if own else []
+        for at, sources in enumerate(stages):
+            if sources in stages[:at] or (touched and not sources):
+                continue
             if self.fails(bug, name, arguments, sources, build.kernels.object, folder):
                 return "caught"
         kernels = self.compile_kernels(bug, folder)
