@@ -38,11 +38,33 @@ static void settle_gguf(bsm_matrix *m)
         m->scale_layout.kind = BSM_LAYOUT_GGUF_NVFP4;
 }
 
-/* The sizes of a description, by the library. */
+/* One code of one number each? */
+static bool is_plain(const bsm_matrix *m)
+{
+    return m->packing == BSM_PACKING_BYTES || bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits >= 8;
+}
+
+/* Bytes from row to row of packed codes: those of 6 bits begin with whole bytes every four. */
+static int64_t row_bytes(const bsm_matrix *m)
+{
+    bsm_matrix rows = *m;
+    int64_t one = 0, two = 0;
+    rows.data = rows.scales = NULL;
+    rows.rows = 1;
+    bsm_matrix_data_bytes(&rows, &one);                          /* it was counted for all rows before */
+    rows.rows = 2;
+    if (m->rows < 2 || bsm_matrix_data_bytes(&rows, &two) != BSM_OK) return one;
+    return two - one;
+}
+
+/* The sizes of a description, by the library; the last row of packed codes is as long as the others. */
 static int measure(struct cli *cli, struct cli_quantized *q, const char *what)
 {
     bsm_status status = bsm_matrix_data_bytes(&q->matrix, &q->data_bytes);
     if (status == BSM_OK) status = bsm_matrix_scale_bytes(&q->matrix, &q->scale_bytes);
+    if (status == BSM_OK && !is_plain(&q->matrix)
+        && __builtin_mul_overflow(q->matrix.rows, row_bytes(&q->matrix), &q->data_bytes))
+        q->data_bytes = INT64_MAX;
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, what, status);
 }
 
@@ -123,12 +145,6 @@ char *cli_without_ending(const struct cli *cli, const char *path, const char *en
     return copy;
 }
 
-/* One code of one number each? */
-static bool is_plain(const bsm_matrix *m)
-{
-    return m->packing == BSM_PACKING_BYTES || bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits >= 8;
-}
-
 static bsm_npy_type code_type(const bsm_matrix *m)
 {
     switch (bsm_format_get((int)m->format)->element) {
@@ -143,13 +159,8 @@ static bsm_npy_type code_type(const bsm_matrix *m)
 /* rows x columns where there is a number for each code, else rows x bytes of a row. */
 static void code_shape(const struct cli_quantized *q, int64_t *shape)
 {
-    const bsm_matrix *m = &q->matrix;
-    bsm_matrix row = *m;
-    row.rows = 1;
-    row.data = row.scales = NULL;
-    shape[0] = m->rows;
-    shape[1] = m->columns;
-    if (!is_plain(m)) bsm_matrix_data_bytes(&row, &shape[1]);   /* it was counted for all rows before */
+    shape[0] = q->matrix.rows;
+    shape[1] = is_plain(&q->matrix) ? q->matrix.columns : row_bytes(&q->matrix);
 }
 
 /* rows x scales of a row in the tight linear layout, else one stretch of bytes. */

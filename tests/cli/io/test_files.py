@@ -313,6 +313,21 @@ def two_outputs_on_one_file(folder):
     only(folder, "W.codes.npy", "W.scales.npy")
 
 
+def packed_codes_come_back(folder):
+    """Whatever K is, a file of packed codes has all rows: they are the numbers of one code a byte."""
+    for form, packing in [("mxfp4", "low_first"), ("nvfp4", "high_first"), ("mxfp6", "bit_stream"),
+                          ("mxfp6_e3m2", "bit_stream")]:
+        for shape in ["7x1", "2x2", "5x3", "3x4", "1x5", "7x33", "4x34", "3x35", "2x64"]:
+            numbers = []
+            for words in ["bytes", packing]:
+                run(["quantize", f"random:{shape}", "-o", "W", "--format", form, "--packing", words], folder, 0)
+                run(["dequantize", "W.json", "-o", "X.npy"], folder, 0)
+                numbers.append(content(folder, "X.npy"))
+            script.check(numbers[0] == numbers[1], f"{form}, {shape}, {packing}: other numbers")
+    run(["matmul", "random:3x32", "random:5x32", "-o", "D", "-f", "bf16", "--d-type", "mxfp6"], folder, 0)
+    run(["dequantize", "D.json", "-o", "X.npy"], folder, 0)
+
+
 def notes_that_lie(folder):
     run(QUANTIZE + ["W", "--layout", "128x4"], folder, 0)
     note = content(folder, "W.json").decode()
@@ -356,4 +371,4 @@ script.cases("test_cli_files", [in_folder(case) for case in [
     bad_inputs, contradictions, targets_that_cannot_be_written, outputs_are_all_or_none,
     nothing_is_written_when_standard_output_fails, a_disk_that_fills_up, a_signal_in_the_middle,
     an_ignored_signal_stays_ignored, a_reader_that_goes_away, what_a_target_keeps, outputs_that_are_inputs,
-    two_outputs_on_one_file, links_to_no_file_stay_links, notes_that_lie]])
+    two_outputs_on_one_file, links_to_no_file_stay_links, packed_codes_come_back, notes_that_lie]])

@@ -27,7 +27,9 @@ static const struct cli_option options[] = {
     { "--format", 'f', "FORMAT", "what A and B are quantized to", CLI_FORMAT(struct matmul_settings, format) },
     { "--a-format", 0, "FORMAT", "of A, if it is another", CLI_FORMAT(struct matmul_settings, a_format) },
     { "--b-format", 0, "FORMAT", "of B, if it is another", CLI_FORMAT(struct matmul_settings, b_format) },
-    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number",
+    { "--recipe", 0, "RECIPE",
+      "how a block's scale follows from its largest number; rceil unless given, of mxfp4 too, for which blockscale "
+      "quantize takes mse; nearest for nvfp4",
       CLI_RECIPE(struct matmul_settings, recipe) },
     { "--tensor-scale", 0, "T",
       "of A and B: none, computed, or a number; computed for nvfp4, none for the others unless given",
