@@ -67,60 +67,46 @@ static bsm_status synchronize(bsm_context *context)
 
 /* The cached workspace --------------------------------------------------------------------------------------------- */
 
-/* A stream that is being captured must not depend on work outside its graph, nor may memory be had while it is. */
-static bsm_status refuse_capture(const struct bsmi_cuda_device *device, CUstream stream)
+static const struct bsmi_driver *driver_of(const void *gpu) { return ((const struct bsmi_cuda_gpu *)gpu)->driver; }
+
+static bsm_status is_capturing(const void *gpu, void *stream, bool *capturing)
 {
-    int capturing = 0;
+    int found = 0;
     const bsm_status status =
-        BSMI_DRIVER_CALL(device->gpu->driver, cuStreamIsCapturing, (stream, &capturing), "the stream's state");
-    if (status == BSM_OK && capturing != 0)
-        return bsmi_fail(BSM_EINVAL,
-                         "the stream is being captured: this call uses a workspace that the context keeps; "
-                         "capture bsm_plan_run with a workspace of your own");
+        BSMI_DRIVER_CALL(driver_of(gpu), cuStreamIsCapturing, (stream, &found), "the stream's state");
+    *capturing = found != 0;
     return status;
 }
 
-/* cuMemFree waits for the work that uses the old one. */
-static bsm_status grow(struct bsmi_cuda_device *device, size_t bytes)
+static bsm_status allocate_workspace(const void *gpu, size_t bytes, void **memory)
 {
-    const struct bsmi_driver *d = device->gpu->driver;
-    if (device->workspace_bytes >= bytes) return BSM_OK;
-    if (device->workspace != 0) {
-        const bsm_status status = BSMI_DRIVER_CALL(d, cuMemFree, (device->workspace), "the cached workspace");
-        device->workspace = 0, device->workspace_bytes = 0;
-        if (status != BSM_OK) return status;
-    }
+    CUdeviceptr found = 0;
     const bsm_status status =
-        BSMI_DRIVER_CALL(d, cuMemAlloc, (&device->workspace, bytes), "a workspace of %zu bytes", bytes);
-    if (status == BSM_OK) device->workspace_bytes = bytes;
-    else device->workspace = 0;
+        BSMI_DRIVER_CALL(driver_of(gpu), cuMemAlloc, (&found, bytes), "a workspace of %zu bytes", bytes);
+    *memory = (void *)(uintptr_t)found;
     return status;
 }
 
-bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream stream, size_t bytes,
-                                    CUdeviceptr *workspace)
+static bsm_status release_workspace(const void *gpu, void *memory)
 {
-    pthread_mutex_lock(&device->lock);
-    bsm_status status = refuse_capture(device, stream);
-    if (status == BSM_OK) status = grow(device, bytes);
-    if (status == BSM_OK)
-        status = BSMI_DRIVER_CALL(device->gpu->driver, cuStreamWaitEvent, (stream, device->free, 0),
-                                  "waiting for the cached workspace");
-    if (status != BSM_OK) pthread_mutex_unlock(&device->lock);
-    else *workspace = device->workspace;
-    return status;
+    return BSMI_DRIVER_CALL(driver_of(gpu), cuMemFree, ((CUdeviceptr)(uintptr_t)memory), "the cached workspace");
 }
 
-bsm_status bsmi_cuda_workspace_unlock(struct bsmi_cuda_device *device, CUstream stream, bsm_status status)
+static bsm_status wait_for_workspace(const void *gpu, void *stream, void *event)
 {
-    /* Also after a failure: what was launched before it uses the workspace. */
-    const CUresult result = device->gpu->driver->cuEventRecord(device->free, stream);
-    if (status == BSM_OK)
-        status =
-            bsmi_driver_check(device->gpu->driver, result, "cuEventRecord", "marking the cached workspace as in use");
-    pthread_mutex_unlock(&device->lock);
-    return status;
+    return BSMI_DRIVER_CALL(driver_of(gpu), cuStreamWaitEvent, (stream, event, 0), "waiting for the cached workspace");
 }
+
+static bsm_status record_workspace(const void *gpu, void *stream, void *event, bsm_status status)
+{
+    const CUresult result = driver_of(gpu)->cuEventRecord(event, stream);
+    return status != BSM_OK ? status
+                            : bsmi_driver_check(driver_of(gpu), result, "cuEventRecord",
+                                                "marking the cached workspace as in use");
+}
+
+static const struct bsmi_workspace_calls workspace_calls = { is_capturing, allocate_workspace, release_workspace,
+                                                             wait_for_workspace, record_workspace };
 
 /* Opening and closing ---------------------------------------------------------------------------------------------- */
 
@@ -131,12 +117,13 @@ static void close_device(bsm_context *context)
     CUcontext popped;
     if (d->cuCtxPushCurrent(device->gpu->primary) == CUDA_SUCCESS) {
         bsmi_cuda_profile_free(context);
-        if (device->workspace != 0) (void)d->cuMemFree(device->workspace);
-        (void)d->cuEventDestroy(device->free);
+        if (device->workspace.memory != NULL)
+            (void)d->cuMemFree((CUdeviceptr)(uintptr_t)device->workspace.memory);
+        (void)d->cuEventDestroy(device->workspace.free);
         (void)d->cuCtxPopCurrent(&popped);
     }
     bsmi_cuda_gpu_release(device->gpu);
-    pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->workspace.lock);
     bsmi_release(context, device, sizeof *device);
     context->device = NULL;
 }
@@ -150,12 +137,14 @@ static const struct bsmi_device_calls calls = {
 
 static bsm_status make_event(struct bsmi_cuda_device *device)
 {
+    CUevent event = NULL;
     bsm_status status = bsmi_cuda_enter(device->gpu);
     if (status != BSM_OK) return status;
-    status = BSMI_DRIVER_CALL(device->gpu->driver, cuEventCreate, (&device->free, CU_EVENT_DISABLE_TIMING),
+    status = BSMI_DRIVER_CALL(device->gpu->driver, cuEventCreate, (&event, CU_EVENT_DISABLE_TIMING),
                               "an event for the cached workspace");
     status = bsmi_cuda_leave(device->gpu, status);
-    if (status != BSM_OK && device->free != NULL) (void)device->gpu->driver->cuEventDestroy(device->free);
+    if (status != BSM_OK && event != NULL) (void)device->gpu->driver->cuEventDestroy(event);
+    device->workspace.gpu = device->gpu, device->workspace.free = event;
     return status;
 }
 
@@ -172,11 +161,12 @@ bsm_status bsmi_cuda_open(bsm_context *context, int number, void *stream)
 {
     struct bsmi_cuda_device *device = bsmi_allocate(context, sizeof *device);
     if (device == NULL) return bsmi_fail(BSM_ENOMEM, "no memory for a device (%zu bytes)", sizeof *device);
-    *device = (struct bsmi_cuda_device){ .base = { &calls }, .stream = stream };
-    pthread_mutex_init(&device->lock, NULL);
+    *device = (struct bsmi_cuda_device){ .base = { &calls }, .stream = stream,
+                                          .workspace.calls = &workspace_calls };
+    pthread_mutex_init(&device->workspace.lock, NULL);
     bsm_status status = start(device, number);
     if (status != BSM_OK) {
-        pthread_mutex_destroy(&device->lock);
+        pthread_mutex_destroy(&device->workspace.lock);
         bsmi_release(context, device, sizeof *device);
         return status;
     }

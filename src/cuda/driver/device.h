@@ -6,8 +6,8 @@
 #include "driver.h"
 #include "cuda/tables/instances.h"
 #include "cuda/tables/kernels.h"
+#include "device/gpus.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum { BSMI_MOST_FATBINS = 64 };
@@ -15,7 +15,7 @@ enum { BSMI_MOST_FATBINS = 64 };
 /* Shared by all contexts of one GPU; lives while there is one. */
 struct bsmi_cuda_gpu {
     const struct bsmi_driver *driver;
-    int number, users;
+    int number;
     CUdevice device;
     CUcontext primary;
     atomic_bool tested;                   /* its self-test passed */
@@ -32,10 +32,7 @@ struct bsmi_cuda_device {
     struct bsmi_device base;
     struct bsmi_cuda_gpu *gpu;
     CUstream stream;
-    pthread_mutex_t lock;                 /* of the cached workspace, below */
-    CUdeviceptr workspace;
-    size_t workspace_bytes;
-    CUevent free;                         /* recorded behind the last work that uses the workspace */
+    struct bsmi_workspace workspace;
     struct bsmi_cuda_profile *profile;    /* NULL: kernels are not timed */
 };
 static inline struct bsmi_cuda_device *bsmi_cuda_device_of(const bsm_context *context)
@@ -52,13 +49,6 @@ bsm_status bsmi_cuda_describe(int number, bsm_device_info *info);
 /* Between them the GPU's primary context is the thread's current one.  leave keeps the first failure. */
 bsm_status bsmi_cuda_enter(const struct bsmi_cuda_gpu *gpu);
 bsm_status bsmi_cuda_leave(const struct bsmi_cuda_gpu *gpu, bsm_status status);
-
-/* The cached workspace, at least `bytes` long, for work in `stream`: that work waits for what used it before.  Locked
- * for the calling thread until unlock, which marks it as in use by what the stream has now.  On failure nothing is
- * locked. */
-bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream stream, size_t bytes,
-                                    CUdeviceptr *workspace);
-bsm_status bsmi_cuda_workspace_unlock(struct bsmi_cuda_device *device, CUstream stream, bsm_status status);
 
 /* gpu.c */
 bsm_status bsmi_cuda_gpu_acquire(int number, struct bsmi_cuda_gpu **gpu);

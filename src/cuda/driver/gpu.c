@@ -2,10 +2,7 @@
 #include "device.h"
 #include "embedded.h"
 
-/* The process's GPUs.  One lock for all: loading is rare. */
-enum { MOST_GPUS = 64 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bsmi_cuda_gpu gpus[MOST_GPUS];
+static struct bsmi_cuda_gpu gpus[BSMI_MOST_GPUS];
 
 bsm_status bsmi_cuda_enter(const struct bsmi_cuda_gpu *gpu)
 {
@@ -34,7 +31,7 @@ static bsm_status find_device(const struct bsmi_driver *driver, int number, CUde
     int count = 0;
     const bsm_status status = BSMI_DRIVER_CALL(driver, cuDeviceGetCount, (&count), "counting GPUs");
     if (status != BSM_OK) return status;
-    if (number < 0 || number >= BSMI_MIN(count, MOST_GPUS))
+    if (number < 0 || number >= BSMI_MIN(count, BSMI_MOST_GPUS))
         return bsmi_fail(BSM_EDEVICE, "device=%d: this machine has %d GPU%s, numbered from 0", number, count,
                          count == 1 ? "" : "s");
     return BSMI_DRIVER_CALL(driver, cuDeviceGet, (device, number), "GPU %d", number);
@@ -191,25 +188,16 @@ static bsm_status load(struct bsmi_cuda_gpu *gpu, int number)
     return status;
 }
 
+static bsm_status load_number(int number) { return load(&gpus[number], number); }
+static void unload_number(int number) { unload(&gpus[number]); }
+
+static struct bsmi_gpus users = { .lock = PTHREAD_MUTEX_INITIALIZER, .load = load_number, .unload = unload_number };
+
 bsm_status bsmi_cuda_gpu_acquire(int number, struct bsmi_cuda_gpu **gpu)
 {
-    bsm_status status = BSM_OK;
-    *gpu = NULL;
-    if (number >= MOST_GPUS)
-        return bsmi_fail(BSM_EDEVICE, "device=%d: GPUs are numbered 0 to %d", number, MOST_GPUS - 1);
-    pthread_mutex_lock(&lock);
-    if (gpus[number].users == 0) status = load(&gpus[number], number);
-    if (status == BSM_OK) {
-        gpus[number].users++;
-        *gpu = &gpus[number];
-    }
-    pthread_mutex_unlock(&lock);
+    const bsm_status status = bsmi_gpus_acquire(&users, number);
+    *gpu = status == BSM_OK ? &gpus[number] : NULL;
     return status;
 }
 
-void bsmi_cuda_gpu_release(struct bsmi_cuda_gpu *gpu)
-{
-    pthread_mutex_lock(&lock);
-    if (--gpu->users == 0) unload(gpu);
-    pthread_mutex_unlock(&lock);
-}
+void bsmi_cuda_gpu_release(struct bsmi_cuda_gpu *gpu) { bsmi_gpus_release(&users, gpu->number); }

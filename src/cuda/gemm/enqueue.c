@@ -170,11 +170,11 @@ static bsm_status multiply_entered(struct bsmi_cuda_device *device, const struct
                                    const struct bsmi_product *p)
 {
     const CUstream stream = stream_of(device, p);
-    CUdeviceptr workspace;
+    void *workspace;
     if (c->workspace_bytes == 0) return run_here(device, c, p, NULL);
-    const bsm_status status = bsmi_cuda_workspace_lock(device, stream, c->workspace_bytes, &workspace);
+    const bsm_status status = bsmi_workspace_acquire(&device->workspace, stream, c->workspace_bytes, &workspace);
     if (status != BSM_OK) return status;
-    return bsmi_cuda_workspace_unlock(device, stream, run_here(device, c, p, (void *)(uintptr_t)workspace));
+    return bsmi_workspace_release(&device->workspace, stream, run_here(device, c, p, workspace));
 }
 
 bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)

@@ -70,57 +70,45 @@ static bsm_status synchronize(bsm_context *context)
 
 /* The cached workspace --------------------------------------------------------------------------------------------- */
 
-/* A stream that is being captured must not depend on work outside its graph, nor may memory be had while it is. */
-static bsm_status refuse_capture(const struct bsmi_hip_device *device, hipStream_t stream)
+static const struct bsmi_hip_driver *driver_of(const void *gpu)
 {
-    int capturing = 0;
+    return ((const struct bsmi_hip_gpu *)gpu)->driver;
+}
+
+static bsm_status is_capturing(const void *gpu, void *stream, bool *capturing)
+{
+    int found = 0;
     const bsm_status status =
-        BSMI_HIP_CALL(device->gpu->driver, hipStreamIsCapturing, (stream, &capturing), "the stream's state");
-    if (status == BSM_OK && capturing != 0)
-        return bsmi_fail(BSM_EINVAL,
-                         "the stream is being captured: this call uses a workspace that the context keeps; "
-                         "capture bsm_plan_run with a workspace of your own");
+        BSMI_HIP_CALL(driver_of(gpu), hipStreamIsCapturing, (stream, &found), "the stream's state");
+    *capturing = found != 0;
     return status;
 }
 
-/* hipFree waits for the work that uses the old one. */
-static bsm_status grow(struct bsmi_hip_device *device, size_t bytes)
+static bsm_status allocate_workspace(const void *gpu, size_t bytes, void **memory)
 {
-    const struct bsmi_hip_driver *d = device->gpu->driver;
-    if (device->workspace_bytes >= bytes) return BSM_OK;
-    void *old = device->workspace;
-    device->workspace = NULL, device->workspace_bytes = 0;
-    bsm_status status = old == NULL ? BSM_OK : BSMI_HIP_CALL(d, hipFree, (old), "the cached workspace");
-    if (status == BSM_OK)
-        status = BSMI_HIP_CALL(d, hipMalloc, (&device->workspace, bytes), "a workspace of %zu bytes", bytes);
-    if (status == BSM_OK) device->workspace_bytes = bytes;
-    else device->workspace = NULL;
-    return status;
+    return BSMI_HIP_CALL(driver_of(gpu), hipMalloc, (memory, bytes), "a workspace of %zu bytes", bytes);
 }
 
-bsm_status bsmi_hip_workspace_lock(struct bsmi_hip_device *device, hipStream_t stream, size_t bytes, void **workspace)
+static bsm_status release_workspace(const void *gpu, void *memory)
 {
-    pthread_mutex_lock(&device->lock);
-    bsm_status status = refuse_capture(device, stream);
-    if (status == BSM_OK) status = grow(device, bytes);
-    if (status == BSM_OK)
-        status = BSMI_HIP_CALL(device->gpu->driver, hipStreamWaitEvent, (stream, device->free, 0),
-                               "waiting for the cached workspace");
-    if (status != BSM_OK) pthread_mutex_unlock(&device->lock);
-    else *workspace = device->workspace;
-    return status;
+    return BSMI_HIP_CALL(driver_of(gpu), hipFree, (memory), "the cached workspace");
 }
 
-bsm_status bsmi_hip_workspace_unlock(struct bsmi_hip_device *device, hipStream_t stream, bsm_status status)
+static bsm_status wait_for_workspace(const void *gpu, void *stream, void *event)
 {
-    /* Also after a failure: what was launched before it uses the workspace. */
-    const hipError_t result = device->gpu->driver->hipEventRecord(device->free, stream);
-    if (status == BSM_OK)
-        status = bsmi_hip_check(device->gpu->driver, result, "hipEventRecord",
-                                "marking the cached workspace as in use");
-    pthread_mutex_unlock(&device->lock);
-    return status;
+    return BSMI_HIP_CALL(driver_of(gpu), hipStreamWaitEvent, (stream, event, 0), "waiting for the cached workspace");
 }
+
+static bsm_status record_workspace(const void *gpu, void *stream, void *event, bsm_status status)
+{
+    const hipError_t result = driver_of(gpu)->hipEventRecord(event, stream);
+    return status != BSM_OK ? status
+                            : bsmi_hip_check(driver_of(gpu), result, "hipEventRecord",
+                                             "marking the cached workspace as in use");
+}
+
+static const struct bsmi_workspace_calls workspace_calls = { is_capturing, allocate_workspace, release_workspace,
+                                                             wait_for_workspace, record_workspace };
 
 /* Opening and closing ---------------------------------------------------------------------------------------------- */
 
@@ -130,12 +118,12 @@ static void close_device(bsm_context *context)
     const struct bsmi_hip_driver *d = device->gpu->driver;
     int before;
     if (bsmi_hip_enter(device->gpu, &before) == BSM_OK) {
-        if (device->workspace != NULL) (void)d->hipFree(device->workspace);
-        (void)d->hipEventDestroy(device->free);
+        if (device->workspace.memory != NULL) (void)d->hipFree(device->workspace.memory);
+        (void)d->hipEventDestroy(device->workspace.free);
         (void)bsmi_hip_leave(device->gpu, before, BSM_OK);
     }
     bsmi_hip_gpu_release(device->gpu);
-    pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->workspace.lock);
     bsmi_release(context, device, sizeof *device);
     context->device = NULL;
 }
@@ -150,12 +138,14 @@ static const struct bsmi_device_calls calls = {
 static bsm_status make_event(struct bsmi_hip_device *device)
 {
     int before;
+    hipEvent_t event = NULL;
     bsm_status status = bsmi_hip_enter(device->gpu, &before);
     if (status != BSM_OK) return status;
-    status = BSMI_HIP_CALL(device->gpu->driver, hipEventCreateWithFlags, (&device->free, hipEventDisableTiming),
+    status = BSMI_HIP_CALL(device->gpu->driver, hipEventCreateWithFlags, (&event, hipEventDisableTiming),
                            "an event for the cached workspace");
     status = bsmi_hip_leave(device->gpu, before, status);
-    if (status != BSM_OK && device->free != NULL) (void)device->gpu->driver->hipEventDestroy(device->free);
+    if (status != BSM_OK && event != NULL) (void)device->gpu->driver->hipEventDestroy(event);
+    device->workspace.gpu = device->gpu, device->workspace.free = event;
     return status;
 }
 
@@ -172,11 +162,12 @@ bsm_status bsmi_hip_open(bsm_context *context, int number, void *stream)
 {
     struct bsmi_hip_device *device = bsmi_allocate(context, sizeof *device);
     if (device == NULL) return bsmi_fail(BSM_ENOMEM, "no memory for a device (%zu bytes)", sizeof *device);
-    *device = (struct bsmi_hip_device){ .base = { &calls }, .stream = stream };
-    pthread_mutex_init(&device->lock, NULL);
+    *device = (struct bsmi_hip_device){ .base = { &calls }, .stream = stream,
+                                         .workspace.calls = &workspace_calls };
+    pthread_mutex_init(&device->workspace.lock, NULL);
     bsm_status status = start(device, number);
     if (status != BSM_OK) {
-        pthread_mutex_destroy(&device->lock);
+        pthread_mutex_destroy(&device->workspace.lock);
         bsmi_release(context, device, sizeof *device);
         return status;
     }

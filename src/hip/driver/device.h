@@ -3,6 +3,7 @@
 #define BSMI_HIP_DEVICE_CONTEXT_H
 
 #include "driver.h"
+#include "device/gpus.h"
 #include "hip/tables/instances.h"
 #include "hip/tables/kernels.h"
 
@@ -14,7 +15,7 @@ enum { BSMI_MOST_CODE_OBJECTS = 128 };
 /* Shared by all contexts of one GPU; lives while there is one. */
 struct bsmi_hip_gpu {
     const struct bsmi_hip_driver *driver;
-    int number, users;
+    int number;
     atomic_bool tested;                   /* its self-test passed */
     int cu_count, most_shared_bytes;
     hipFunction_t kernels[BSMI_HIP_KERNEL_COUNT];   /* NULL: not of this build */
@@ -28,10 +29,7 @@ struct bsmi_hip_device {
     struct bsmi_device base;
     struct bsmi_hip_gpu *gpu;
     hipStream_t stream;
-    pthread_mutex_t lock;                 /* of the cached workspace, below */
-    void *workspace;
-    size_t workspace_bytes;
-    hipEvent_t free;                      /* recorded behind the last work that uses the workspace */
+    struct bsmi_workspace workspace;
 };
 static inline struct bsmi_hip_device *bsmi_hip_device_of(const bsm_context *context)
 {
@@ -47,12 +45,6 @@ bsm_status bsmi_hip_describe(int number, bsm_device_info *info);
 /* Between them the GPU is the thread's current one; *before: which one was.  leave keeps the first failure. */
 bsm_status bsmi_hip_enter(const struct bsmi_hip_gpu *gpu, int *before);
 bsm_status bsmi_hip_leave(const struct bsmi_hip_gpu *gpu, int before, bsm_status status);
-
-/* The cached workspace, at least `bytes` long, for work in `stream`: that work waits for what used it before.  Locked
- * for the calling thread until unlock, which marks it as in use by what the stream has now.  On failure nothing is
- * locked. */
-bsm_status bsmi_hip_workspace_lock(struct bsmi_hip_device *device, hipStream_t stream, size_t bytes, void **workspace);
-bsm_status bsmi_hip_workspace_unlock(struct bsmi_hip_device *device, hipStream_t stream, bsm_status status);
 
 /* gpu.c */
 bsm_status bsmi_hip_gpu_acquire(int number, struct bsmi_hip_gpu **gpu);

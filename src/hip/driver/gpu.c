@@ -2,10 +2,7 @@
 #include "device.h"
 #include "embedded.h"
 
-/* The process's GPUs.  One lock for all: loading is rare. */
-enum { MOST_GPUS = 64 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bsmi_hip_gpu gpus[MOST_GPUS];
+static struct bsmi_hip_gpu gpus[BSMI_MOST_GPUS];
 
 bsm_status bsmi_hip_enter(const struct bsmi_hip_gpu *gpu, int *before)
 {
@@ -35,7 +32,7 @@ static bsm_status check_number(const struct bsmi_hip_driver *driver, int number)
 {
     int count = 0;
     const bsm_status status = BSMI_HIP_CALL(driver, hipGetDeviceCount, (&count), "counting GPUs");
-    if (status == BSM_OK && (number < 0 || number >= BSMI_MIN(count, MOST_GPUS)))
+    if (status == BSM_OK && (number < 0 || number >= BSMI_MIN(count, BSMI_MOST_GPUS)))
         return bsmi_fail(BSM_EDEVICE, "device=%d: the HIP runtime finds %d GPU%s, numbered from 0", number, count,
                          count == 1 ? "" : "s");
     return status;
@@ -189,25 +186,16 @@ static bsm_status load(struct bsmi_hip_gpu *gpu, int number)
     return status;
 }
 
+static bsm_status load_number(int number) { return load(&gpus[number], number); }
+static void unload_number(int number) { unload(&gpus[number]); }
+
+static struct bsmi_gpus users = { .lock = PTHREAD_MUTEX_INITIALIZER, .load = load_number, .unload = unload_number };
+
 bsm_status bsmi_hip_gpu_acquire(int number, struct bsmi_hip_gpu **gpu)
 {
-    bsm_status status = BSM_OK;
-    *gpu = NULL;
-    if (number >= MOST_GPUS)
-        return bsmi_fail(BSM_EDEVICE, "device=%d: GPUs are numbered 0 to %d", number, MOST_GPUS - 1);
-    pthread_mutex_lock(&lock);
-    if (gpus[number].users == 0) status = load(&gpus[number], number);
-    if (status == BSM_OK) {
-        gpus[number].users++;
-        *gpu = &gpus[number];
-    }
-    pthread_mutex_unlock(&lock);
+    const bsm_status status = bsmi_gpus_acquire(&users, number);
+    *gpu = status == BSM_OK ? &gpus[number] : NULL;
     return status;
 }
 
-void bsmi_hip_gpu_release(struct bsmi_hip_gpu *gpu)
-{
-    pthread_mutex_lock(&lock);
-    if (--gpu->users == 0) unload(gpu);
-    pthread_mutex_unlock(&lock);
-}
+void bsmi_hip_gpu_release(struct bsmi_hip_gpu *gpu) { bsmi_gpus_release(&users, gpu->number); }
