@@ -1,5 +1,5 @@
-/* What backends of GPUs do alike on the host, over calls of their drivers: the GPUs that contexts use, and the workspace
- * that a context keeps. */
+/* What backends of GPUs do alike on the host, over calls of their drivers: the GPUs that contexts use, and the
+ * workspace that a context keeps. */
 #ifndef BSMI_DEVICE_GPUS_H
 #define BSMI_DEVICE_GPUS_H
 
@@ -25,7 +25,8 @@ struct bsmi_workspace_calls {
     bsm_status (*allocate)(const void *gpu, size_t bytes, void **memory);
     bsm_status (*release)(const void *gpu, void *memory);      /* waits for the work that uses it */
     bsm_status (*wait)(const void *gpu, void *stream, void *event);
-    bsm_status (*record)(const void *gpu, void *stream, void *event, bsm_status status);   /* keeps an earlier failure */
+    /* An earlier failure stays the status. */
+    bsm_status (*record)(const void *gpu, void *stream, void *event, bsm_status status);
 };
 
 /* A context's workspace.  free: an event, recorded behind the last work that uses it. */

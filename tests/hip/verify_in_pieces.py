@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""blockscale verify --device hip on gfxsim, every pair of formats on every kernel that serves it, a piece each: what was
-answered stands in LOG, a line of JSON each, and is not asked again of the same library and simulator.  Each pair comes
-once before any comes twice.
+"""blockscale verify --device hip on gfxsim, every pair of formats on every kernel that serves it, a piece each: what
+was answered stands in LOG, a line of JSON each, and is not asked again of the same library and simulator.  Each pair
+comes once before any comes twice.
 
 usage: verify_in_pieces.py BUILD LOG [--seconds N] [--jobs N] [--show]
 
@@ -57,8 +57,8 @@ def ask(build, number, pair, kernel):
     environment = dict(os.environ, BLOCKSCALE_LIBHIP=os.path.abspath(os.path.join(build, "lib/libgfxsim.so")),
                        GFXSIM_ROUNDING=MODELS[number % 3], GFXSIM_THREADS="1", OMP_NUM_THREADS="1")
     began = time.time()
-    status, out, err, _ = process.run([os.path.join(build, "bin/blockscale"), "verify", "--device", "hip", "--pair", pair,
-                                       "--kernel", kernel, "--json"], 3600, env=environment)
+    status, out, err, _ = process.run([os.path.join(build, "bin/blockscale"), "verify", "--device", "hip", "--pair",
+                                       pair, "--kernel", kernel, "--json"], 3600, env=environment)
     answer = {"pair": pair, "kernel": kernel, "rounding": MODELS[number % 3], "seconds": round(time.time() - began, 1)}
     if status not in (0, 1):
         return dict(answer, right=False, said=(out + err)[-800:])
