@@ -158,7 +158,8 @@ typedef enum bsm_per {
  * their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10
  * ceil(K/16) (times 2 for each fp16 operand) or K, whichever is more; one further rounding where a row has an exponent
  * of its own.  A bf16 operand is taken as it is: then sums below 2^-126 are cut toward zero to multiples of 2^-149,
- * once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16 counts as 2^-126.  Products of one
+ * once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16 counts as 2^-126 (gfx950: rounded up
+ * or down, which is not published, once for each term of an operand and 32 columns).  Products of one
  * term are exact but for that.
  * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8 by each other as they are stored, and their
  * scales with them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are of 4 bits (MXFP4 of
