@@ -111,7 +111,7 @@ static void every_call_of_a_first_context_fails_once(struct test *t)
 {
     if (!find_library(t)) return;
     long failures = 0;
-    for (long n = 1; n < MOST_CALLS && fail_call(t, n); n += n < 12 ? 1 : 5) failures++;
+    for (long n = 1; n < MOST_CALLS && fail_call(t, n); n += n < 12 ? 1 : 11) failures++;
     CHECK(t, failures > 20);
     works(t);
 }

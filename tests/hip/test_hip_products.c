@@ -64,7 +64,7 @@ static struct operand quantized_d(bsm_format format, int64_t rows, int64_t colum
 {
     static const bsm_layout layouts[] = { BSM_LAYOUT_LINEAR, BSM_LAYOUT_CDNA4_16, BSM_LAYOUT_AITER };
     return operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns, .batch = batch,
-                                         .layout.kind = layouts[number % 3],
+                                         .layout.kind = layouts[number / 3 % 3],
                                          .packing = format == BSM_MXFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT,
                                          .extra_pitch = number % 4 == 3 ? 64 : 0 }, 0xff);
 }
@@ -82,7 +82,7 @@ static void quantized_one(struct test *t, const struct contexts *c, const char *
                                                 .batch = 2 }),
                    cc = make(t, &(struct shape){ .format = BSM_FORMAT_BF16, .rows = M, .columns = N, .batch = 2 }),
                    d = quantized_d(format, M, N, 2, number);
-    draw_factors(t, factors, N, number / 5 % 3);
+    draw_factors(t, factors, N, number % 3);
     for (int i = 0; i < N; i++) bias[i] = (float)rnd_normal(t);
     struct run run = { .a = &a, .b = &b, .d = &d, .alphas = N, .biases = N };
     run.call = (bsm_matmul){ .struct_size = sizeof run.call, .alpha = factors, .alpha_per = BSM_PER_COLUMN,
@@ -104,8 +104,8 @@ static void quantized_by_the_kernel(struct test *t)
                                           "hip_mfma_bf16_256x256" };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
-    for (int number = 0; number < 75; number++) quantized_one(t, &c, "hip_mfma_scale_32x128", number);
-    for (int number = 0; number < 5 * QUANTIZED; number++) quantized_one(t, &c, others[number / QUANTIZED], number);
+    for (int number = 0; number < 25; number++) quantized_one(t, &c, "hip_mfma_scale_32x128", number);
+    for (int number = 0; number < 10; number++) quantized_one(t, &c, others[number / 2], 3 * number);
     contexts_close(&c);
 }
 

@@ -330,7 +330,7 @@ static void quantized_by_one(struct test *t, const struct gemm_instance *instanc
     static float alphas[MOST];
     for (int j = 0; j < MOST; j++) alphas[j] = j == 40 ? INFINITY : (float)rnd_normal(t);
     for (int i = 0; i < FORMATS; i++) {
-        const struct gemm_case of = { .instance = instance, .a = a, .b = b, .d = formats[i], .m = 37, .n = 288, .k = 64,
+        const struct gemm_case of = { .instance = instance, .a = a, .b = b, .d = formats[i], .m = 20, .n = 160, .k = 64,
                                       .a_batch = 2, .b_batch = 2, .direct = true, .recipe = BSM_RECIPE_FLOOR,
                                       .scales_in_lane_order = i % 2 == 0, .alpha = alphas,
                                       .alpha_per = BSM_PER_COLUMN };
