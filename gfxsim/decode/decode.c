@@ -144,7 +144,7 @@ static void vector_operands(struct reader *r, const struct places *p)
         case 'k': o->kind = OPERAND_LITERAL, o->code = 255; break;
         default:
             source(r, o, next < 3 ? p->s[next] : 128);
-            if (o->dwords > 2 && o->kind != OPERAND_VGPR) r->wrong = true;
+            if ((o->dwords > 2 || o->type == 'v') && o->kind != OPERAND_VGPR) r->wrong = true;
             next++;
             break;
         }
@@ -251,7 +251,10 @@ static void short_vector(struct reader *r, enum format format, uint32_t opcode)
     if ((in->dpp || in->sdwa)
         && ((signs != 0 && (in->row->flags & ROW_FLOAT) == 0) || (signs > 1 && format == FORMAT_VOP1)))
         r->wrong = true;
-    if ((in->sdwa || in->dpp) && (in->operand[0].dwords > 1) && in->operand[0].role != 'c') r->wrong = true;
+    if ((in->sdwa || in->dpp) && in->operand[0].dwords > 1 && in->operand[0].role != 'c'
+        && (in->dpp || (in->row->flags & ROW_SOURCE_PART) == 0))
+        r->wrong = true;
+    if (in->sdwa && (in->row->flags & ROW_SOURCE_PART) != 0 && in->dst_sel != 6) r->wrong = true;
 }
 
 static void long_vector(struct reader *r)
@@ -308,6 +311,7 @@ static void packed_vector(struct reader *r)
     in->neg = (uint8_t)bits(v, 29, 3);
     in->abs = (uint8_t)bits(w, 8, 3);
     if (p.s[0] == 255 || p.s[1] == 255 || (p.s[2] == 255 && in->operands > 3)) r->wrong = true;
+    if ((in->row->flags & ROW_NO_HALVES) != 0 && in->op_sel != 0) r->wrong = true;
     vector_operands(r, &p);
     if (reads) accumulator_source(r);
     /* what a constant is worth as a half is not known: as fp32 it is */

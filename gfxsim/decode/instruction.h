@@ -5,7 +5,8 @@
  *
  *     d   destination          x   destination that is read, too     D   scalar destination of a vector instruction
  *     s   the next source      m   mask that is read (VCC, or src2)  c   mask that is written (VCC, or sdst)
- *     k   literal of v_fmamk   u   bits (nothing written), f fp32, h fp16, g bf16, e fp64, i signed 64 bits, w 16 bits
+ *     k   literal of v_fmamk   u   bits (nothing written), f fp32, h fp16, g bf16, e fp64, i signed 64 bits, w 16 bits,
+ *                                  v registers alone
  */
 #ifndef GFXSIM_DECODE_INSTRUCTION_H
 #define GFXSIM_DECODE_INSTRUCTION_H
@@ -42,7 +43,10 @@ enum row_flags {
     ROW_SCALAR_LANE = 32768,  /* reads a lane of one vector register, or writes one: the rest are scalars */
     ROW_HALF = 65536,         /* op_sel names halves; the destination's other half stays */
     ROW_CLAMPS = 131072,      /* clamp saturates whole numbers: the handler's work */
-    ROW_MIXED = 262144        /* VOP3P: sources are fp32, or the half that op_sel names where op_sel_hi is set */
+    ROW_MIXED = 262144,       /* VOP3P: sources are fp32, or the half that op_sel names where op_sel_hi is set */
+    ROW_WRITES_EXEC = 524288, /* comparisons: the mask goes to EXEC, too */
+    ROW_SOURCE_PART = 1048576,/* VOP1: SDWA chooses a part of the source alone */
+    ROW_NO_HALVES = 2097152   /* VOP3P: op_sel is 0, and op_sel_hi says nothing */
 };
 
 struct wave;

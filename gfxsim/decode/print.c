@@ -106,7 +106,7 @@ static const char *const selections[8] = { "BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3
 static void sdwa(struct report_text *t, const struct insn *in, int sources)
 {
     static const char *const unused[4] = { "UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "?" };
-    if (in->encoding != FORMAT_VOPC)
+    if (in->encoding != FORMAT_VOPC && (in->row->flags & ROW_SOURCE_PART) == 0)
         report_add(t, " dst_sel:%s dst_unused:%s", selections[in->dst_sel], unused[in->dst_unused]);
     for (int i = 0; i < sources && i < 2; i++) report_add(t, " src%d_sel:%s", i, selections[in->src_sel[i]]);
 }
@@ -147,7 +147,8 @@ static void modifiers(struct report_text *t, const struct insn *in, int sources)
         const uint32_t all = (1u << sources) - 1;
         if ((in->op_sel & all) != 0) list(t, "op_sel", in->op_sel, sources);
         const bool mixed = (in->row->flags & ROW_MIXED) != 0;
-        if ((in->op_sel_hi & all) != (mixed ? 0 : all)) list(t, "op_sel_hi", in->op_sel_hi, sources);
+        if ((in->op_sel_hi & all) != (mixed ? 0 : all) && (in->row->flags & ROW_NO_HALVES) == 0)
+            list(t, "op_sel_hi", in->op_sel_hi, sources);
         if (mixed) {
             if (in->clamp) report_add(t, " clamp");
             return;
@@ -195,8 +196,30 @@ static const char *suffix(const struct insn *in)
     return in->encoding == FORMAT_VOP3 ? "_e64" : "_e32";
 }
 
+/* What s_getreg and s_setreg name: a register of the hardware, and which bits if not all. */
+static void hardware_register(struct report_text *t, uint32_t simm)
+{
+    static const char *const names[] = {
+        [1] = "MODE", [2] = "STATUS", [3] = "TRAPSTS", [4] = "HW_ID", [5] = "GPR_ALLOC", [6] = "LDS_ALLOC",
+        [7] = "IB_STS", [15] = "SH_MEM_BASES", [16] = "TBA_LO", [17] = "TBA_HI", [18] = "TMA_LO", [19] = "TMA_HI",
+        [20] = "XCC_ID", [21] = "SQ_PERF_SNAPSHOT_DATA", [22] = "SQ_PERF_SNAPSHOT_DATA1",
+        [23] = "SQ_PERF_SNAPSHOT_PC_LO", [24] = "SQ_PERF_SNAPSHOT_PC_HI"
+    };
+    const uint32_t number = simm & 63, shift = simm >> 6 & 31, size = (simm >> 11) + 1;
+    if (number < sizeof names / sizeof names[0] && names[number] != NULL) report_add(t, "hwreg(HW_REG_%s", names[number]);
+    else report_add(t, "hwreg(%u", number);
+    if (shift != 0 || size != 32) report_add(t, ", %u, %u", shift, size);
+    report_add(t, ")");
+}
+
 static void print_operands(struct report_text *t, const struct insn *in)
 {
+    const bool reads_mode = in->encoding == FORMAT_SOPK && in->row->opcode == 17,
+               sets_mode = in->encoding == FORMAT_SOPK && in->row->opcode > 17;
+    if (sets_mode) {
+        report_add(t, " ");
+        hardware_register(t, (uint16_t)in->simm);
+    }
     const bool floats = (in->row->flags & ROW_FLOAT) != 0
                         && (in->encoding == FORMAT_VOP3 || in->sdwa || in->dpp || (in->row->flags & ROW_MIXED) != 0);
     int source = 0, shown = 0;
@@ -205,7 +228,7 @@ static void print_operands(struct report_text *t, const struct insn *in)
         const bool memory = in->encoding >= FORMAT_DS || in->encoding == FORMAT_SMEM;
         if (o->kind == OPERAND_NONE && (in->lds || in->encoding == FORMAT_SMEM) && o->role != 'a' && o->role != 'b')
             continue;
-        report_add(t, shown++ == 0 ? " " : ", ");
+        report_add(t, shown++ == 0 && !sets_mode ? " " : ", ");
         const bool negated = !memory && floats && o->role == 's' && (in->neg >> source & 1) != 0 && !is_bitop(in),
                    absolute = !memory && floats && o->role == 's' && (in->abs >> source & 1) != 0 && !is_bitop(in),
                    extended = in->sdwa && !floats && o->role == 's' && (in->src_sext >> source & 1) != 0;
@@ -215,7 +238,10 @@ static void print_operands(struct report_text *t, const struct insn *in)
         if (o->role == 's') source++;
     }
     const enum format f = in->encoding;
-    if (f == FORMAT_SOPK && in->row->run != NULL) report_add(t, ", 0x%x", (unsigned)(uint16_t)in->simm);
+    if (reads_mode) {
+        report_add(t, ", ");
+        hardware_register(t, (uint16_t)in->simm);
+    } else if (f == FORMAT_SOPK && !sets_mode) report_add(t, ", 0x%x", (unsigned)(uint16_t)in->simm);
     if (f == FORMAT_SOPP) program_flow(t, in);
     if (f == FORMAT_SOPC && in->row->opcode == 17) indexed(t, (uint32_t)in->simm);
     if (f == FORMAT_SMEM && in->offset != 0 && in->operands > 2 && in->operand[2].kind == OPERAND_SGPR)

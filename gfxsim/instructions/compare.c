@@ -8,6 +8,8 @@
     { \
         for (uint32_t l = 0; l < LANES; l++) x->mask_out |= (uint64_t)(expression) << l; \
     }
+MASK_OF(never, 0)
+MASK_OF(always, 1)
 #define INTEGERS(suffix, a, b) \
     MASK_OF(lt_##suffix, (a) < (b)) \
     MASK_OF(eq_##suffix, (a) == (b)) \
@@ -67,29 +69,34 @@ MASK_OF(class_f32, in_class(A, 8, 23, B))
 MASK_OF(class_f64, in_class(WA, 11, 52, B))
 MASK_OF(class_f16, in_class(A & 0xffff, 5, 10, B))
 
-#define SIX(suffix, first, words) \
-    { "v_cmp_lt_" #suffix, first, words, 0, 0, valu_run, lt_##suffix }, \
-    { "v_cmp_eq_" #suffix, first + 1, words, 0, 0, valu_run, eq_##suffix }, \
-    { "v_cmp_le_" #suffix, first + 2, words, 0, 0, valu_run, le_##suffix }, \
-    { "v_cmp_gt_" #suffix, first + 3, words, 0, 0, valu_run, gt_##suffix }, \
-    { "v_cmp_ne_" #suffix, first + 4, words, 0, 0, valu_run, ne_##suffix }, \
-    { "v_cmp_ge_" #suffix, first + 5, words, 0, 0, valu_run, ge_##suffix }
-#define FLOAT(name, suffix, opcode, words) \
-    { "v_cmp_" #name "_" #suffix, opcode, words, ROW_FLOAT, 0, valu_run, name }
+/* v_cmpx writes EXEC as well; its opcodes stand 16 behind those of v_cmp. */
+#define BOTH(name, suffix, opcode, words, flags, lanes) \
+    { "v_cmp_" name "_" #suffix, opcode, words, flags, 0, valu_run, lanes }, \
+    { "v_cmpx_" name "_" #suffix, (opcode) + 16, words, (flags) | ROW_WRITES_EXEC, 0, valu_run, lanes }
+#define WHOLE(suffix, first, words) \
+    BOTH("f", suffix, first, words, 0, never), BOTH("lt", suffix, first + 1, words, 0, lt_##suffix), \
+    BOTH("eq", suffix, first + 2, words, 0, eq_##suffix), BOTH("le", suffix, first + 3, words, 0, le_##suffix), \
+    BOTH("gt", suffix, first + 4, words, 0, gt_##suffix), BOTH("ne", suffix, first + 5, words, 0, ne_##suffix), \
+    BOTH("ge", suffix, first + 6, words, 0, ge_##suffix), BOTH("t", suffix, first + 7, words, 0, always)
+#define FLOAT(name, suffix, opcode, words, lanes) BOTH(name, suffix, opcode, words, ROW_FLOAT, lanes)
 #define FLOATS(suffix, first, words) \
-    FLOAT(lt, suffix, first + 1, words), FLOAT(eq, suffix, first + 2, words), FLOAT(le, suffix, first + 3, words), \
-    FLOAT(gt, suffix, first + 4, words), FLOAT(lg, suffix, first + 5, words), FLOAT(ge, suffix, first + 6, words), \
-    FLOAT(o, suffix, first + 7, words), FLOAT(u, suffix, first + 8, words), FLOAT(nge, suffix, first + 9, words), \
-    FLOAT(nlg, suffix, first + 10, words), FLOAT(ngt, suffix, first + 11, words), \
-    FLOAT(nle, suffix, first + 12, words), FLOAT(neq, suffix, first + 13, words), \
-    FLOAT(nlt, suffix, first + 14, words)
+    FLOAT("f", suffix, first, words, never), FLOAT("lt", suffix, first + 1, words, lt), \
+    FLOAT("eq", suffix, first + 2, words, eq), FLOAT("le", suffix, first + 3, words, le), \
+    FLOAT("gt", suffix, first + 4, words, gt), FLOAT("lg", suffix, first + 5, words, lg), \
+    FLOAT("ge", suffix, first + 6, words, ge), FLOAT("o", suffix, first + 7, words, o), \
+    FLOAT("u", suffix, first + 8, words, u), FLOAT("nge", suffix, first + 9, words, nge), \
+    FLOAT("nlg", suffix, first + 10, words, nlg), FLOAT("ngt", suffix, first + 11, words, ngt), \
+    FLOAT("nle", suffix, first + 12, words, nle), FLOAT("neq", suffix, first + 13, words, neq), \
+    FLOAT("nlt", suffix, first + 14, words, nlt), FLOAT("tru", suffix, first + 15, words, always)
+/* of classes the opcodes stand side by side */
+#define CLASS(suffix, opcode, words) \
+    { "v_cmp_class_" #suffix, opcode, words, ROW_FLOAT, 0, valu_run, class_##suffix }, \
+    { "v_cmpx_class_" #suffix, opcode + 1, words, ROW_FLOAT | ROW_WRITES_EXEC, 0, valu_run, class_##suffix }
 static const struct row rows[] = {
-    { "v_cmp_class_f32", 16, "c2 s1f s1", ROW_FLOAT, 0, valu_run, class_f32 },
-    { "v_cmp_class_f64", 18, "c2 s2e s1", ROW_FLOAT, 0, valu_run, class_f64 },
-    { "v_cmp_class_f16", 20, "c2 s1h s1", ROW_FLOAT, 0, valu_run, class_f16 },
+    CLASS(f32, 16, "c2 s1f s1"), CLASS(f64, 18, "c2 s2e s1"), CLASS(f16, 20, "c2 s1h s1"),
     FLOATS(f16, 32, "c2 s1h s1h"), FLOATS(f32, 64, "c2 s1f s1f"), FLOATS(f64, 96, "c2 s2e s2e"),
-    SIX(i16, 161, "c2 s1w s1w"), SIX(u16, 169, "c2 s1w s1w"),
-    SIX(i32, 193, "c2 s1 s1"), SIX(u32, 201, "c2 s1 s1"),
-    SIX(i64, 225, "c2 s2i s2i"), SIX(u64, 233, "c2 s2i s2i"),
+    WHOLE(i16, 160, "c2 s1w s1w"), WHOLE(u16, 168, "c2 s1w s1w"),
+    WHOLE(i32, 192, "c2 s1 s1"), WHOLE(u32, 200, "c2 s1 s1"),
+    WHOLE(i64, 224, "c2 s2i s2i"), WHOLE(u64, 232, "c2 s2i s2i"),
 };
 const struct family family_compare = FAMILY("Vector ALU Operations", FORMAT_VOPC, rows);

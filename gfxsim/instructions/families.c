@@ -8,5 +8,6 @@ const struct family *const instruction_families[] = {
     &family_convert3, &family_scaled, &family_matrix, &family_lds, &family_global, &family_buffer,
     &family_double1, &family_double2, &family_double3, &family_half1, &family_half2, &family_half3, &family_packed16,
     &family_lds_atomics, &family_global_atomics, &family_buffer_atomics, &family_flat, &family_scratch,
+    &family_unscaled1, &family_unscaled3, &family_dot, &family_dot2, &family_mode_k, &family_mode_c,
 };
 const size_t instruction_family_count = sizeof instruction_families / sizeof instruction_families[0];

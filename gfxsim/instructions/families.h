@@ -11,7 +11,9 @@ extern const struct family family_compare;                                      
 extern const struct family family_float1, family_float2, family_float3, family_packed;            /* float.c */
 extern const struct family family_exchange1, family_exchange3;                                    /* exchange.c */
 extern const struct family family_convert1, family_convert3;                                      /* convert.c */
-extern const struct family family_scaled;                                                         /* scaled.c */
+extern const struct family family_scaled, family_unscaled1, family_unscaled3;                     /* scaled.c */
+extern const struct family family_dot, family_dot2;                                               /* dot.c */
+extern const struct family family_mode_k, family_mode_c;                                          /* mode.c */
 extern const struct family family_matrix;                                                         /* matrix.c */
 extern const struct family family_double1, family_double2, family_double3;                        /* double.c */
 extern const struct family family_half1, family_half2, family_half3;                              /* half.c */

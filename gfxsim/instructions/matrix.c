@@ -163,6 +163,8 @@ static const struct row rows[] = {
     { "v_mfma_i32_16x16x64_i8", 54, "d4 s4 s4 s4", 0, SHAPE(0, ELEMENT_I8, ELEMENT_I8, 16, 64, 2), v_mfma_i32, NULL },
     { "v_mfma_f32_32x32x16_bf16", 55, "d16 s4 s4 s16f", 0, SHAPE(0, BF, BF, 32, 16, 3), v_mfma, NULL },
     { "v_mfma_i32_32x32x32_i8", 56, "d16 s4 s4 s16", 0, SHAPE(0, ELEMENT_I8, ELEMENT_I8, 32, 32, 3), v_mfma_i32, NULL },
+    { "v_mfma_i32_16x16x32_i8", 87, "d4 s2 s2 s4", 0, SHAPE(0, ELEMENT_I8, ELEMENT_I8, 16, 32, 2), v_mfma_i32, NULL },
+    { "v_mfma_i32_32x32x16_i8", 86, "d16 s2 s2 s16", 0, SHAPE(0, ELEMENT_I8, ELEMENT_I8, 32, 16, 3), v_mfma_i32, NULL },
     { "v_mfma_f32_16x16x32_f16", 84, "d4 s4 s4 s4f", 0, SHAPE(0, HF, HF, 16, 32, 2), v_mfma, NULL },
     { "v_mfma_f32_32x32x16_f16", 85, "d16 s4 s4 s16f", 0, SHAPE(0, HF, HF, 32, 16, 3), v_mfma, NULL },
     { "v_mfma_f32_16x16x16_bf16", 97, "d4 s2 s2 s4f", 0, SHAPE(0, BF, BF, 16, 16, 2), v_mfma, NULL },

@@ -1,22 +1,30 @@
-/* Conversions with a scale: v_cvt_scalef32_*.  Of the scale, an fp32 number, the exponent alone counts; packing divides
- * by 2^(exponent - 127), unpacking multiplies.  op_sel names a byte or a half of the packed register. */
+/* Conversions of narrow floats, with a scale (v_cvt_scalef32_*) and without.  Of the scale, an fp32 number, the exponent
+ * alone counts; packing divides by 2^(exponent - 127), unpacking multiplies.  op_sel names a byte or a half of the packed
+ * register.
+ *
+ * Stochastic rounding adds the upper bits of a random number to the bits of the mantissa that go away, and cuts; of a
+ * denormal result, once it is shifted to its place (as HIP's header amd_hip_ocp_host.hpp does it where there is no such
+ * instruction). */
 #include "families.h"
 #include "matrix/elements.h"
 #include "valu.h"
 
-/* detail: bits 0..3 the packed element, 4..7 the other one (ELEMENTS: fp32), 8..11 the source that is the scale. */
+/* detail: bits 0..3 the packed element, 4..7 the other one (ELEMENTS: fp32), 8..11 the source that is the scale
+ * (NO_SCALE), bit 12: source 1 is a random number. */
 #define FP32 ELEMENTS
 #define FORMATS(packed, other, scale) ((uint32_t)(packed) | (uint32_t)(other) << 4 | (uint32_t)(scale) << 8)
+enum { NO_SCALE = 15, RANDOM = 1 << 12 };
+static bool random_too(const struct lanes *x) { return (x->in->row->detail & RANDOM) != 0; }
 static enum element packed_of(const struct lanes *x) { return (enum element)(x->in->row->detail & 15); }
 static enum element other_of(const struct lanes *x) { return (enum element)(x->in->row->detail >> 4 & 15); }
 
 static int exponent_of(const struct lanes *x, uint32_t l)
 {
-    return (int)(x->s[x->in->row->detail >> 8 & 15][l] >> 23 & 255) - 127;
+    const uint32_t source = x->in->row->detail >> 8 & 15;
+    return source == NO_SCALE ? 0 : (int)(x->s[source][l] >> 23 & 255) - 127;
 }
 
-/* MODE.FP16_OVFL, as the kernel's descriptor sets it: too large fp8 become the largest one. */
-static bool saturates(const struct lanes *x) { return x->w->group->grid->launch->kernel->rsrc1 >> 26 & 1; }
+static bool saturates(const struct lanes *x) { return (x->w->mode & MODE_SATURATES) != 0; }
 
 /* Value i of a wide source that begins with row s. */
 static double wide(const struct lanes *x, int s, uint32_t i, uint32_t l)
@@ -26,9 +34,32 @@ static double wide(const struct lanes *x, int s, uint32_t i, uint32_t l)
     return element_value(e, x->s[s][i / 2 * LANES + l] >> 16 * (i % 2) & 0xffff);
 }
 
+/* Bits of a mantissa behind the leading one, and the exponent of the smallest normal number. */
+struct fields { int mantissa, least; };
+static struct fields fields_of(enum element e)
+{
+    static const struct fields all[] = { [ELEMENT_E4M3] = { 3, -6 }, [ELEMENT_E5M2] = { 2, -14 },
+                                         [ELEMENT_E2M3] = { 3, 0 }, [ELEMENT_E3M2] = { 2, -2 },
+                                         [ELEMENT_E2M1] = { 1, 0 }, [ELEMENT_BF16] = { 7, -126 },
+                                         [ELEMENT_F16] = { 10, -14 }, [ELEMENT_I8] = { 0, 0 },
+                                         [FP32] = { 23, -126 } };
+    return all[e];
+}
+
+static double cut_behind(double value, enum element e, enum element from, uint32_t random)
+{
+    if (!isfinite(value) || value == 0) return value;
+    const struct fields f = fields_of(e);
+    const int exponent = ilogb(value) < f.least ? f.least : ilogb(value), bits = fields_of(from).mantissa - f.mantissa;
+    const double units = floor(ldexp(fabs(value), f.mantissa - exponent + bits)) + (random >> (32 - bits));
+    return copysign(ldexp(floor(ldexp(units, -bits)), exponent - f.mantissa), value);
+}
+
 static uint32_t code_of(const struct lanes *x, double value, uint32_t l)
 {
-    return element_encode(packed_of(x), ldexp(value, -exponent_of(x, l)), saturates(x));
+    value = ldexp(value, -exponent_of(x, l));
+    if (random_too(x)) value = cut_behind(value, packed_of(x), other_of(x), x->s[1][l]);
+    return element_encode(packed_of(x), value, saturates(x));
 }
 
 static void known_bytes(struct lanes *x, uint32_t first, uint32_t count, int sources)
@@ -49,13 +80,32 @@ static void set_bits(uint32_t *d, uint32_t value, uint32_t first, uint32_t count
 /* Two numbers to one byte (fp4) or one half (fp8); what else is in the register stays. */
 static void pack_two(struct lanes *x)
 {
-    const bool four = packed_of(x) == ELEMENT_E2M1, two_sources = other_of(x) == FP32;
+    const bool four = packed_of(x) == ELEMENT_E2M1, two_sources = other_of(x) == FP32 && !random_too(x);
     const uint32_t bits = four ? 4 : 8, place = four ? (uint32_t)x->in->op_sel >> 2 & 3 : 2 * (x->in->op_sel >> 3 & 1u);
     for (uint32_t l = 0; l < LANES; l++) {
         const double low = wide(x, 0, 0, l), high = two_sources ? wide(x, 1, 0, l) : wide(x, 0, 1, l);
         set_bits(&x->d[l], code_of(x, low, l) | code_of(x, high, l) << bits, 8 * place, 2 * bits);
     }
-    known_bytes(x, place, four ? 1 : 2, two_sources ? 3 : 2);
+    known_bytes(x, place, four ? 1 : 2, x->in->operands - 1);
+}
+
+/* One number to a byte. */
+static void pack_one(struct lanes *x)
+{
+    const uint32_t place = (uint32_t)x->in->op_sel >> 2 & 3;
+    for (uint32_t l = 0; l < LANES; l++) set_bits(&x->d[l], code_of(x, wide(x, 0, 0, l), l), 8 * place, 8);
+    known_bytes(x, place, 1, x->in->operands - 1);
+}
+
+/* One number to a half: bf16, fp16. */
+static void pack_half(struct lanes *x)
+{
+    const uint32_t place = x->in->op_sel >> 3 & 1u;
+    for (uint32_t l = 0; l < LANES; l++) {
+        const float f = (float)cut_behind((double)as_float(x->s[0][l]), packed_of(x), FP32, x->s[1][l]);
+        set_bits(&x->d[l], packed_of(x) == ELEMENT_BF16 ? float_to_bfloat(f) : float_to_half(f), 16 * place, 16);
+    }
+    known_bytes(x, 2 * place, 2, 2);
 }
 
 /* Two numbers out of one byte (fp4) or one half (fp8). */
@@ -135,6 +185,21 @@ enum { INTO = ROW_SELECTS | ROW_OWN_DEFINED };
     { "v_cvt_scalef32_pk32_" name, opcode, "d6 s16 s1f", 0, FORMATS(packed, other, 1), valu_run, pack_32 }
 #define UNPACK_ALL(name, opcode, words, packed, other) \
     { "v_cvt_scalef32_pk32_" name, opcode, words, 0, FORMATS(packed, other, 1), valu_run, unpack_32 }
+#define RANDOM_ONE(name, opcode, source, packed, other) \
+    { \
+        "v_cvt_scalef32_sr_" name, opcode, "x1 " source " s1 s1f", INTO, FORMATS(packed, other, 2) | RANDOM, valu_run, \
+            pack_one \
+    }
+#define RANDOM_TWO(name, opcode, source, other) \
+    { \
+        "v_cvt_scalef32_sr_pk_" name, opcode, "x1 " source " s1 s1f", INTO, FORMATS(P4, other, 2) | RANDOM, valu_run, \
+            pack_two \
+    }
+#define RANDOM_ALL(name, opcode, source, packed, other) \
+    { \
+        "v_cvt_scalef32_sr_pk32_" name, opcode, "d6 " source " s1 s1f", 0, FORMATS(packed, other, 2) | RANDOM, \
+            valu_run, pack_32 \
+    }
 static const struct row rows[] = {
     PACK_F32("fp8_f32", 565, P8), PACK_F32("bf8_f32", 566, Q8),
     UNPACK("f32_fp8", 569, "d2 s1 s1f", P8, FP32), UNPACK("f32_bf8", 570, "d2 s1 s1f", Q8, FP32),
@@ -153,5 +218,38 @@ static const struct row rows[] = {
     PACK_ALL("bf6_f16", 602, Q6, HF), PACK_ALL("bf6_bf16", 603, Q6, BF),
     UNPACK_ALL("bf16_fp6", 609, "d16 s6 s1f", P6, BF), UNPACK_ALL("bf16_bf6", 611, "d16 s6 s1f", Q6, BF),
     UNPACK("bf16_fp8", 617, "d1 s1 s1f", P8, BF), UNPACK("bf16_bf8", 618, "d1 s1 s1f", Q8, BF),
+    UNPACK_ALL("f16_fp6", 608, "d16 s6 s1f", P6, HF), UNPACK_ALL("f16_bf6", 610, "d16 s6 s1f", Q6, HF),
+    RANDOM_ONE("fp8_f32", 567, "s1f", P8, FP32), RANDOM_ONE("bf8_f32", 568, "s1f", Q8, FP32),
+    RANDOM_ONE("fp8_f16", 578, "s1", P8, HF), RANDOM_ONE("bf8_f16", 579, "s1", Q8, HF),
+    RANDOM_ONE("fp8_bf16", 582, "s1", P8, BF), RANDOM_ONE("bf8_bf16", 583, "s1", Q8, BF),
+    RANDOM_TWO("fp4_f32", 574, "s2v", FP32), RANDOM_TWO("fp4_f16", 590, "s1", HF), RANDOM_TWO("fp4_bf16", 591, "s1", BF),
+    RANDOM_ALL("fp6_f32", 596, "s32", P6, FP32), RANDOM_ALL("bf6_f32", 597, "s32", Q6, FP32),
+    RANDOM_ALL("fp6_f16", 604, "s16", P6, HF), RANDOM_ALL("fp6_bf16", 605, "s16", P6, BF),
+    RANDOM_ALL("bf6_f16", 606, "s16", Q6, HF), RANDOM_ALL("bf6_bf16", 607, "s16", Q6, BF),
 };
 const struct family family_scaled = FAMILY("Vector ALU Operations", FORMAT_VOP3, rows);
+
+/* ---- without a scale ---- */
+
+static void unpack_byte(struct lanes *x)
+{
+    for (uint32_t l = 0; l < LANES; l++) x->d[l] = as_bits((float)element_value(packed_of(x), x->s[0][l] & 0xff));
+}
+static const struct row rows1[] = {
+    { "v_cvt_f32_fp8", 84, "d1 s1", ROW_FLOATS_OUT | ROW_SOURCE_PART, FORMATS(P8, FP32, NO_SCALE), valu_run, unpack_byte },
+    { "v_cvt_f32_bf8", 85, "d1 s1", ROW_FLOATS_OUT | ROW_SOURCE_PART, FORMATS(Q8, FP32, NO_SCALE), valu_run, unpack_byte },
+    { "v_cvt_pk_f32_fp8", 86, "d2 s1", ROW_SOURCE_PART, FORMATS(P8, FP32, NO_SCALE), valu_run, unpack_two },
+    { "v_cvt_pk_f32_bf8", 87, "d2 s1", ROW_SOURCE_PART, FORMATS(Q8, FP32, NO_SCALE), valu_run, unpack_two },
+};
+const struct family family_unscaled1 = FAMILY("Vector ALU Operations", FORMAT_VOP1, rows1);
+
+#define PLAIN_TWO(name, opcode, packed) \
+    { name, opcode, "x1 s1f s1f", INTO | ROW_FLOAT, FORMATS(packed, FP32, NO_SCALE), valu_run, pack_two }
+#define PLAIN_RANDOM(name, opcode, packed, lanes) \
+    { name, opcode, "x1 s1f s1", INTO | ROW_FLOAT, FORMATS(packed, FP32, NO_SCALE) | RANDOM, valu_run, lanes }
+static const struct row rows3[] = {
+    PLAIN_TWO("v_cvt_pk_fp8_f32", 674, P8), PLAIN_TWO("v_cvt_pk_bf8_f32", 675, Q8),
+    PLAIN_RANDOM("v_cvt_sr_fp8_f32", 676, P8, pack_one), PLAIN_RANDOM("v_cvt_sr_bf8_f32", 677, Q8, pack_one),
+    PLAIN_RANDOM("v_cvt_sr_f16_f32", 678, HF, pack_half), PLAIN_RANDOM("v_cvt_sr_bf16_f32", 679, BF, pack_half),
+};
+const struct family family_unscaled3 = FAMILY("Vector ALU Operations", FORMAT_VOP3, rows3);

@@ -141,7 +141,7 @@ static bool fetch(struct wave *w, const struct insn *in, const struct operand *o
     if (in->sdwa && i < 2) select_part(x, space, i);
     if ((in->row->flags & (ROW_FLOAT | ROW_PACKED)) == ROW_FLOAT && (in->neg | in->abs) != 0 && o->dwords <= 2)
         change_sign(x, space, i, o);
-    if (o->type == 'f' && o->dwords <= 2 && w->group->grid->flushes && (in->row->flags & ROW_MIXED) == 0
+    if (o->type == 'f' && o->dwords <= 2 && wave_flushes(w) && (in->row->flags & ROW_MIXED) == 0
         && (in->row->flags & (ROW_FLOAT | ROW_PACKED)) != 0)
         flush_source(x, space, i, o->dwords);
     return true;
@@ -154,7 +154,7 @@ static void output_modifiers(struct lanes *x, uint32_t dwords)
     static const float factors[4] = { 1.0f, 2.0f, 4.0f, 0.5f };
     const struct insn *in = x->in;
     const char type = in->operand[0].type;
-    if (x->w->group->grid->flushes && dwords == 1 && type != 'h')
+    if (wave_flushes(x->w) && dwords == 1 && type != 'h')
         for (uint32_t l = 0; l < LANES; l++) x->d[l] = flushed(x->d[l]);
     if (dwords > 2 || (in->omod == 0 && !in->clamp)) return;
     for (uint32_t l = 0; l < LANES; l++) {
@@ -292,8 +292,10 @@ static bool write_mask(struct wave *w, const struct insn *in, const struct lanes
             for (int b = 0; b < 4; b++) all &= x->s_defined[s][k][b];
         s++;
     }
+    static const struct operand exec = { .kind = OPERAND_SGPR, .dwords = 2, .index = EXEC };
     const struct scalar value = { x->mask_out & x->lanes, x->lanes & ~all };
-    return scalar_write(w, in, o, value, WRITER_VALU);
+    return scalar_write(w, in, o, value, WRITER_VALU)
+           && ((in->row->flags & ROW_WRITES_EXEC) == 0 || scalar_write(w, in, &exec, value, WRITER_VALU));
 }
 
 /* s_set_gpr_idx_on: M0 has the distance in its lowest byte, and in bits 12 to 15 which of the operands move. */

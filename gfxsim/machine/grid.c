@@ -207,7 +207,6 @@ bool grid_run(struct machine *m, const struct launch *l, const struct machine_op
     }
     /* MODE: rounding to nearest even, denormals kept, or those of fp32 flushed (LLVM, COMPUTE_PGM_RSRC1) */
     const uint32_t mode = l->kernel->rsrc1 >> 12 & 0xff;
-    grid->flushes = mode == 0xc0;
     if (mode != 0xf0 && mode != 0xc0)
         grid_fault(grid, REPORT_ILLEGAL, "its descriptor asks for FLOAT_MODE 0x%x; gfxsim has 0xf0 and 0xc0: rounding "
                    "to nearest, denormals of fp32 kept or flushed, others kept", mode);

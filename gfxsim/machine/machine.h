@@ -106,6 +106,7 @@ struct wave {
     uint32_t pc, next;                    /* next: where the instruction that runs leads */
     bool ended;
     bool indexing;                        /* s_set_gpr_idx_on */
+    uint32_t mode;                        /* the register MODE, as s_setreg numbers its bits */
     uint32_t barriers, barrier_pc;        /* s_barrier executed; where the last one stands */
     bool scc, scc_defined;
     uint32_t vgprs, agprs;                /* that it has */
@@ -175,13 +176,17 @@ struct grid {
     uint64_t arguments, packet;           /* addresses: of the arguments, of the dispatch's description */
     uint64_t workgroups;
     uint32_t lds_bytes, private_bytes, threads;
-    bool flushes;                         /* fp32 denormals become zero, in and out */
     _Atomic uint64_t next;
     _Atomic bool stop, reported;
     _Atomic uint64_t steps, bank_conflicts, lds_accesses;
     struct report report;                 /* of the first fault */
     pthread_mutex_t atomics;              /* of global memory */
 };
+
+/* MODE: denormals of fp32 become zero, in and out; too large fp8 become the largest one; vector instructions are passed
+ * over. */
+enum { MODE_DENORMALS = 0x30, MODE_SATURATES = 1 << 23, MODE_INDEXING = 1 << 27, MODE_SKIPS = 1 << 28 };
+static inline bool wave_flushes(const struct wave *w) { return (w->mode & MODE_DENORMALS) == 0; }
 
 static inline const struct machine_options *wave_options(const struct wave *w)
 {

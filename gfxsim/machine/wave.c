@@ -53,6 +53,8 @@ void wave_start(struct wave *w, struct workgroup *g, uint32_t index)
     w->group = g, w->index = index;
     w->pc = (uint32_t)(l->kernel->entry - l->program->text);
     w->ended = w->scc = w->scc_defined = w->indexing = false;
+    w->mode = (l->kernel->rsrc1 >> 12 & 0xff) | (l->kernel->rsrc1 >> 21 & 1) << 8 | (l->kernel->rsrc1 >> 23 & 1) << 9
+              | (l->kernel->rsrc1 >> 26 & 1) << 23;
     w->barriers = w->barrier_pc = 0;
     w->vgprs = l->kernel->vgprs, w->agprs = l->kernel->agprs;
     w->state = 16, w->steps = 0, w->recent = NULL;
@@ -121,7 +123,8 @@ trap wave_run(struct wave *w)
         w->steps++;
         if (o->step_limit != 0 && ++w->group->steps > o->step_limit) return too_many(w, in);
         if ((w->steps & 1023) == 0 && atomic_load(&w->group->grid->stop)) return TRAP_FAULT;
-        const trap t = in->run(w, in);
+        const bool skipped = (w->mode & MODE_SKIPS) != 0 && in->family->format > FORMAT_SMEM;
+        const trap t = skipped ? TRAP_NONE : in->run(w, in);
         w->state++;
         if (t == TRAP_FAULT) return t;
         w->pc = w->next;

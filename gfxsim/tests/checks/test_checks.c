@@ -101,6 +101,11 @@ static const struct expected all[] = {
     { "index_outside", REPORT_ILLEGAL, "names v40" }, { "clamped_product", REPORT_ILLEGAL, "no saturated form" },
     { "loop_that_ends", REPORT_NONE, "" },
     { "lower_half_moved", REPORT_NONE, "" }, { "upper_half_moved", REPORT_UNINITIALISED, "byte 1" },
+    { "skipped_store", REPORT_NONE, "" }, { "skipped_by_nobody", REPORT_UNINITIALISED, "v2" },
+    { "rounding_not_there", REPORT_ILLEGAL, "sets FLOAT_MODE 0xf5" },
+    { "hardware_not_there", REPORT_ILLEGAL, "it has MODE alone" },
+    { "cmpx_then_dpp", REPORT_HAZARD, "5 are demanded" },
+    { "cmpx_undefined", REPORT_UNINITIALISED, "writes EXEC" },
 };
 
 static size_t build(const char *name, uint8_t *file)

@@ -11,7 +11,7 @@
 #endif
 
 struct sample { uint32_t word[4]; const struct row *row; char text[INSTRUCTION_TEXT]; uint32_t bytes; };
-enum { SAMPLES_A_ROW = 24, MOST_SAMPLES = 20000 };
+enum { SAMPLES_A_ROW = 24, MOST_SAMPLES = 30000 };
 
 /* llvm-mc's text of all samples: a line each, in order.  It says on stderr what is none, so there each sample is a
  * section of its own, told apart by a marker instruction in front (s_nop with a number). */

@@ -109,8 +109,10 @@ static void elements_are_in_their_places(struct test *t)
 static void whole_numbers(struct test *t)
 {
     static const struct shape whole[] = { { 54, 16, 64, false, ELEMENT_I8, ELEMENT_I8 },
-                                          { 56, 32, 32, false, ELEMENT_I8, ELEMENT_I8 } };
-    for (size_t i = 0; i < 2; i++) {
+                                          { 56, 32, 32, false, ELEMENT_I8, ELEMENT_I8 },
+                                          { 87, 16, 32, false, ELEMENT_I8, ELEMENT_I8 },
+                                          { 86, 32, 16, false, ELEMENT_I8, ELEMENT_I8 } };
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
         const struct shape *s = &whole[i];
         static int32_t a[32][64], b[32][64];
         struct operated o;

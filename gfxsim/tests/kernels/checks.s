@@ -967,3 +967,32 @@ again:
   s_waitcnt vmcnt(0)
   v_lshrrev_b32 v3, 8, v2
   finish v3
+// case: skipped_store
+  begin
+  s_setvskip 1, 0
+  global_load_dword v2, v1, s[4:5]
+  v_mov_b32 v2, v9
+  s_setvskip 0, 0
+  finish v0
+// case: skipped_by_nobody
+  begin
+  s_setvskip 2, 0
+  v_mov_b32 v2, v9
+  finish v2
+// case: rounding_not_there
+  begin
+  s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 5
+  finish v0
+// case: hardware_not_there
+  begin
+  s_getreg_b32 s8, hwreg(HW_REG_HW_ID)
+  finish v0
+// case: cmpx_then_dpp
+  begin
+  v_cmpx_t_u32 vcc, v0, v0
+  v_mov_b32_dpp v2, v0 row_shl:1
+  finish v0
+// case: cmpx_undefined
+  begin
+  v_cmpx_lt_u32 vcc, v9, v0
+  finish v0
