@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 
-INSTRUCTION = re.compile(r"\s+([a-z]\w+)(.*?)\s*//\s*([0-9A-F]{12}):((?: [0-9A-F]{8})+)(?:\s*<.*?\+0x([0-9a-f]+)>)?")
+INSTRUCTION = re.compile(r"\s+([a-z]\w+)(.*?)\s*//\s*([0-9A-F]{12}):((?: [0-9A-F]{8})+)")
 MFMA = re.compile(r"v_mfma_(?:scale_)?f32_(\d+)x(\d+)x(\d+)")
 SIMDS = 4
 L2_BYTES = 64                                          # a clock and CU
@@ -96,17 +96,16 @@ def read(path):
 
 
 def instructions_of(text):
-    found, base = [], None
+    found = []
     for line in text.splitlines():
         match = INSTRUCTION.match(line)
         if match:
-            name, operands, at, words, target = match.groups()
-            at = int(at, 16)
-            base = at if base is None else base
-            target = None if target is None else int(target, 16)
-            found.append(Instruction(name, operands, at, len(words.split()), target))
-    for one in found:
-        one.target = base + one.target if one.target is not None and "branch" in one.name else None
+            name, operands, at, words = match.groups()
+            at, words = int(at, 16), words.split()
+            # A branch goes on at the next instruction and the signed low half of its word, in words.
+            offset = int(words[0], 16) & 0xffff
+            target = at + 4 + 4 * (offset - 0x10000 * (offset >> 15)) if re.match(r"s_c?branch", name) else None
+            found.append(Instruction(name, operands, at, len(words), target))
     return found
 
 
