@@ -25,6 +25,15 @@ typedef float floats4 __attribute__((ext_vector_type(4)));
 typedef float floats16 __attribute__((ext_vector_type(16)));
 typedef __bf16 bf16s8 __attribute__((ext_vector_type(8)));
 
+/* A thread's number of a workgroup of `threads`: the compiler, which knows of no more than 1024, drops what is so for
+ * all of them. */
+INLINE int32_t thread_of(int32_t threads)
+{
+    const int32_t thread = __builtin_amdgcn_workitem_id_x();
+    __builtin_assume(thread < threads);
+    return thread;
+}
+
 INLINE int32_t uniform(int32_t x) { return __builtin_amdgcn_readfirstlane(x); }
 
 /* s_waitcnt until at most so many of each counter are outstanding (CDNA4 ISA, 4.4). */

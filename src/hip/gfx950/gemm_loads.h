@@ -38,7 +38,7 @@ INLINE struct gemm_source source_of(const unsigned char *codes, int64_t rows, in
                                     int32_t tile_rows, int32_t wave_rows, int32_t step_bytes, int32_t loads)
 {
     struct gemm_source source;
-    const int32_t thread = __builtin_amdgcn_workitem_id_x(), of_row = step_bytes / 16;
+    const int32_t thread = thread_of(THREADS), of_row = step_bytes / 16;
     const int64_t most = rows < tile_rows ? rows : tile_rows;
     source.codes = buffer_of(codes, (most - 1) * row_bytes + (data_bytes + 3) / 4 * 4);
     source.half_offset = wave_rows / 2 * row_bytes;
@@ -76,7 +76,7 @@ INLINE struct gemm_sources sources_of(const struct bsmi_hip_gemm_parameters *p, 
     struct gemm_sources s;
     const int64_t a_matrix = p->group_starts != 0 ? 0 : tile->matrix, rows_left = tile->end_row - tile->row,
                   columns_left = p->n - tile->column;
-    s.wave = uniform(__builtin_amdgcn_workitem_id_x() / 64);
+    s.wave = uniform(thread_of(THREADS) / 64);
     s.a = source_of(p->a.codes + a_matrix * p->a.batch_bytes + tile->row * p->a.row_bytes, rows_left,
                     (int32_t)p->a.row_bytes, (p->k * A_BITS + 7) / 8, ROWS, WAVE_ROWS, A_ROW_BYTES, A_LOADS);
     if (!PREPACKED)
@@ -144,19 +144,19 @@ INLINE void load_half(const struct gemm_sources *s, int32_t place, int32_t stage
 
 /* ---- the rest of K ---- */
 
-/* 16 bytes of which the first `bits` count. */
+/* 16 bytes of which the first `bits` count.  Without a branch: each would bring a wait for what is read. */
 INLINE words4 first_bits(words4 words, int32_t bits)
 {
     UNROLL for (int i = 0; i < 4; i++) {
-        const int32_t left = bits - 32 * i;
-        if (left < 32) words[i] = left <= 0 ? 0 : words[i] & (int32_t)((1u << left) - 1);
+        const int32_t left = bits - 32 * i, kept = left < 0 ? 0 : left < 32 ? left : 32;
+        words[i] &= (int32_t)((UINT64_C(1) << kept) - 1);
     }
     return words;
 }
 
 INLINE void clear_codes(LDS unsigned char *half_at, int32_t row_bytes, int32_t loads, int32_t bits)
 {
-    const int32_t thread = __builtin_amdgcn_workitem_id_x(), of_row = row_bytes / 16;
+    const int32_t thread = thread_of(THREADS), of_row = row_bytes / 16;
     _Pragma("nounroll") for (int32_t i = 0; i < loads; i++) {
         const int32_t number = i * THREADS + thread, row = number / of_row, place = number % of_row;
         LDS words4 *at = (LDS words4 *)(half_at + number * 16);

@@ -368,6 +368,11 @@ static void one_instance(struct test *t)
     quantized_by_one(t, of.instance, of.a, of.b);
     of.m = 45, of.a_batch = of.b_batch = 0, of.groups = 3, of.group_rows = rows;
     gemm_case_run(t, &of);
+    if (!of.instance->scaled) return;
+    of.groups = 0, of.group_rows = NULL, of.flagged_nans = true, of.nan_scale = 1;
+    gemm_case_run(t, &of);
+    of.nan_scale = 2;
+    gemm_case_run(t, &of);
 }
 
 int main(int argc, char **argv)

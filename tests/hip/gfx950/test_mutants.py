@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Takes waits and barriers out of code objects of the GEMM kernels of gfx950, one at a time, in the machine code, and
 runs what the kernel does on gfxsim: does a report or a wrong result notice it?  A wait for two counters is also left
-with each of them alone.
+with each of them alone.  What nothing notices must be superfluous on all paths of the code: waits.py.
 
-usage: test_mutants.py PROGRAM FOLDER INSTANCE... [--loop]
+usage: test_mutants.py PROGRAM FOLDER INSTANCE... [--loop] [--log FILE]
 
 PROGRAM: test_gfx950_gemm; FOLDER: of the code objects; INSTANCE: e2m1_e2m1_256x256 or the like.  --loop: those of the
-main loop and of the end of what leads to it; fails if nothing notices one of them.  Without it, all of the kernel:
-prints what nothing notices, which outside of the loop is no failure: docs/design/gfx950-kernels.md says why."""
+main loop and of the end of what leads to it; without it, all of the kernel.  --log: a line for each mutant that was
+tried; the next run with the same file, code object and PROGRAM takes its word.  Fails if a mutant is neither noticed
+nor superfluous."""
+import collections
 import concurrent.futures
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -16,11 +20,14 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 
-LINE = re.compile(r"\s+(\S+)\s*(.*?)\s*// ([0-9A-F]{12}):")
+import waits
+
 NOP = 0xbf800000
 ANY_VM, ANY_LGKM = 0xc00f, 0xf00
 SETTINGS = [{"GFXSIM_SCHEDULE": "latest"}, {"GFXSIM_SCHEDULE": "random"}]
+Mutant = collections.namedtuple("Mutant", "place word at left what")
 
 
 def disassembled(path):
@@ -41,69 +48,107 @@ def text_section(data):
     raise ValueError("no code")
 
 
-def relaxed(word):
-    """What a wait's word becomes: nothing at all, and each of its counters alone."""
-    vm, lgkm = word & ANY_VM, word & ANY_LGKM
-    yield NOP, "taken out"
-    if vm != ANY_VM and lgkm != ANY_LGKM:
-        yield word | ANY_VM, "without vmcnt"
-        yield word | ANY_LGKM, "without lgkmcnt"
+def relaxed(one, word):
+    """What a wait's word becomes: nothing at all, and each of its counters alone, with what is left of them."""
+    yield NOP, (waits.ANY, waits.ANY), "taken out"
+    if one.vm != waits.ANY and one.lgkm != waits.ANY:
+        yield word | ANY_VM, (waits.ANY, one.lgkm), "without vmcnt"
+        yield word | ANY_LGKM, (one.vm, waits.ANY), "without lgkmcnt"
 
 
-def mutants_of(path, loop_only):
-    """[(place in the file, word, what)]"""
-    with open(path, "rb") as file:
-        data = file.read()
+def mutants_of(data, code, loop_only):
     address, offset = text_section(data)
-    lines = [match.groups() for match in map(LINE.match, disassembled(path).splitlines()) if match]
-    products = [i for i, line in enumerate(lines) if line[0].startswith("v_mfma")]
-    barriers = [i for i, line in enumerate(lines) if line[0] == "s_barrier"]
-    found = []
-    for i, (name, operands, at) in enumerate(lines):
-        place = int(at, 16) - address + offset
+    products = [i for i, one in enumerate(code) if one.name.startswith("v_mfma")]
+    barriers = [i for i, one in enumerate(code) if one.name == "s_barrier"]
+    for i, one in enumerate(code):
+        place = one.at - address + offset
         if loop_only and not barriers[0] - 2 <= i <= max(products[-1], barriers[-1]):
             continue
-        if name == "s_barrier":
-            found.append((place, NOP, f"0x{at.lstrip('0')}: s_barrier taken out"))
-        elif name == "s_waitcnt":
-            word = struct.unpack_from("<I", data, place)[0]
-            found += [(place, other, f"0x{at.lstrip('0')}: s_waitcnt {operands} {how}") for other, how in relaxed(word)]
-    return data, found
+        if one.name == "s_barrier":
+            yield Mutant(place, NOP, one.at, None, f"0x{one.at:x}: s_barrier taken out")
+        elif one.name == "s_waitcnt":
+            for word, left, how in relaxed(one, struct.unpack_from("<I", data, place)[0]):
+                yield Mutant(place, word, one.at, left, f"0x{one.at:x}: s_waitcnt {one.operands} {how}")
 
 
 def noticed(program, instance, data, place, word):
+    """The kind of the report, or "wrong result"; an empty text: nothing."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, f"gemm_{instance}.hsaco"), "wb") as file:
             file.write(data[:place] + struct.pack("<I", word) + data[place + 4:])
         for setting in SETTINGS:
             environment = {**os.environ, **setting, "GFX950_CODE_OBJECTS": folder, "GFX950_INSTANCE": instance,
-                           "GFXSIM_STEPS": "4000000"}
-            done = subprocess.run([program], env=environment, capture_output=True, check=False)
+                           "GFXSIM_STEPS": "4000000", "GFXSIM_THREADS": "1"}
+            done = subprocess.run([program], env=environment, capture_output=True, text=True, errors="replace",
+                                  check=False)
             if done.returncode != 0:
-                return True
-    return False
+                kind = re.search(r"^gfxsim: (.*)$", done.stderr + done.stdout, re.MULTILINE)
+                return kind.group(1) if kind else "wrong result"
+    return ""
+
+
+class Log:
+    """What earlier runs have found, by code object, program and mutant."""
+
+    def __init__(self, path, program):
+        self.path, self.found, self.lock = path, {}, threading.Lock()
+        with open(program, "rb") as file:
+            self.program = hashlib.sha256(file.read()).hexdigest()[:16]
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.found = dict(json.loads(line) for line in file)
+
+    def key(self, data, mutant):
+        return f"{hashlib.sha256(data).hexdigest()[:16]} {self.program} {mutant.place:x} {mutant.word:08x}"
+
+    def noticed(self, program, instance, data, mutant):
+        key = self.key(data, mutant)
+        if key not in self.found:
+            self.found[key] = noticed(program, instance, data, mutant.place, mutant.word)
+            if self.path:
+                with self.lock, open(self.path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps([key, self.found[key]]) + "\n")
+        return self.found[key]
+
+
+def try_instance(program, folder, instance, loop_only, log):
+    """How many mutants are neither noticed nor superfluous."""
+    path = os.path.join(folder, f"gemm_{instance}.hsaco")
+    with open(path, "rb") as file:
+        data = file.read()
+    code = waits.instructions_of(disassembled(path))
+    blocks = waits.blocks_of(code)
+    if waits.complaints_without(blocks):
+        print(f"{instance}: waits.py finds what is not waited for in the kernel itself")
+        return 1
+    if noticed(program, instance, data, 0, struct.unpack_from("<I", data, 0)[0]):
+        print(f"{instance}: the kernel itself fails")
+        return 1
+    mutants = list(mutants_of(data, code, loop_only))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda one: log.noticed(program, instance, data, one), mutants))
+    kinds = collections.Counter(result for result in results if result)
+    left = [one for one, result in zip(mutants, results) if not result]
+    missed = {one: waits.complaints_without(blocks, one.at, one.left) if one.left else {(one.at, "barrier", one.at)}
+              for one in left}
+    superfluous = sum(1 for one in left if not missed[one])
+    print(f"{instance}: {len(mutants)} mutants, {sum(kinds.values())} noticed, {superfluous} superfluous, "
+          f"{len(left) - superfluous} neither")
+    print("  noticed by: " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common()))
+    for one in left:
+        for where, what, source in sorted(missed[one], key=str)[:3]:
+            print(f"  not noticed: {one.what}; on a path {what} of 0x{source:x} is wanted at 0x{where:x}")
+    return len(left) - superfluous
 
 
 def main():
-    arguments = [one for one in sys.argv[1:] if not one.startswith("--")]
-    program, folder, instances = arguments[0], arguments[1], arguments[2:]
-    loop_only, silent = "--loop" in sys.argv, 0
-    for instance in instances:
-        path = os.path.join(folder, f"gemm_{instance}.hsaco")
-        data, mutants = mutants_of(path, loop_only)
-        if noticed(program, instance, data, 0, struct.unpack_from("<I", data, 0)[0]):
-            print(f"{instance}: the kernel itself fails")
-            return 1
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(lambda one: noticed(program, instance, data, one[0], one[1]), mutants))
-        left = [what for (_, _, what), was in zip(mutants, results) if not was]
-        silent += len(left)
-        print(f"{instance}: {len(mutants)} mutants, {len(mutants) - len(left)} noticed")
-        for what in left:
-            print(f"  not noticed: {what}")
-    failed = 1 if loop_only and silent else 0
-    print(f"test_gfx950_mutants: {1 - failed} passed, {failed} failed, 0 skipped")
-    return failed
+    arguments = sys.argv[1:]
+    path = arguments.pop(arguments.index("--log") + 1) if "--log" in arguments else None
+    program, folder, *instances = [one for one in arguments if not one.startswith("--")]
+    log = Log(path, program)
+    silent = sum(try_instance(program, folder, one, "--loop" in arguments, log) for one in instances)
+    print(f"test_gfx950_mutants: {int(silent == 0)} passed, {int(silent != 0)} failed, 0 skipped")
+    return int(silent != 0)
 
 
 if __name__ == "__main__":
