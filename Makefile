@@ -32,6 +32,8 @@
 #                    instructions taken out of them, bench/b200.sh: four hours of one processor and more; goes on where it was
 #                    (SIM_SECONDS: all but the planted bugs and b200.sh ends after so many)
 #   make mutate-cuda  of these, the instructions taken out of the CUDA kernels, one at a time
+#   make mutate-gfx950  waits and barriers taken out of GEMM kernels of gfx950, one at a time, on gfxsim; goes on where it was,
+#                    build/mutants-gfx950.log (INSTANCES: other code objects)
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     the library and the command, into PREFIX (/usr/local)
 #   make install-cudasim  cudasim into PREFIX; install-gfxsim: gfxsim
@@ -189,6 +191,13 @@ mutate-cuda:
 	@$(call build,release)
 	@$(simulated) --parts mutants
 
+INSTANCES    ?= e2m1_e2m1_256x256 e4m3_e2m1_256x256_32 e2m3_e4m3_128x128 e2m1_e2m1_32x128_prepacked bf16_256x256
+mutate-gfx950:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@cd build/release && $(CURDIR)/tests/hip/gfx950/test_mutants.py tests/test_gfx950_gemm src/hip $(INSTANCES) \
+	    --log ../mutants-gfx950.log
+
 # Peers: cuBLAS, and PyTorch with Triton where this python3 has them.  BENCH_GPU: options, such as --quick or --only TEXT.
 bench-gpu:
 	@scripts/need $(tools)
@@ -258,4 +267,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda planted-gfxsim test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch search-python test-bare-python test-bare format clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda planted-gfxsim test-sim test-sim-full mutate-cuda mutate-gfx950 calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch search-python test-bare-python test-bare format clean

@@ -1,9 +1,9 @@
 """Which waits of a gfx950 kernel nothing can miss: follows all paths of its code with what may be under way.
 
 A wait is superfluous if without it no instruction on any path touches a register that a load under way writes, and
-whatever it would have completed of LDS (reads, writes, loads to LDS) is completed by another wait before the next
-barrier, before the next access to LDS of the other kind and before the wave's end.  Branches count as free to go either
-way.  Loads of one counter come in order, scalar loads in any order: while one may be under way only lgkmcnt(0) says
+whatever it would have completed of LDS is completed by another wait in time: reads, writes and loads to LDS before the
+next barrier, loads to LDS before the next read or write, these before the next load to LDS, and loads to LDS before the
+wave's end (the rest may be under way there: compilers wait for nothing).  Branches count as free to go either way.  Loads of one counter come in order, scalar loads in any order: while one may be under way only lgkmcnt(0) says
 anything (CDNA4 ISA, 4.4)."""
 import re
 import sys
@@ -140,7 +140,7 @@ def step(way, one, without, complaints):
         for key in touched & getattr(way, counter).keys():
             complaints.add((one.at, key, getattr(way, counter)[key][1]))
             del getattr(way, counter)[key]
-    wanted = {"s_barrier": ("vm", "lgkm"), "s_endpgm": ("vm", "lgkm")}.get(
+    wanted = {"s_barrier": ("vm", "lgkm"), "s_endpgm": ("vm",)}.get(
         one.name, {"DS": ("vm",), "load to LDS": ("lgkm",)}.get(one.kind, ()))
     for counter, key in sorted(way.missed):
         if counter in wanted:
