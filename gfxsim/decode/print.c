@@ -206,7 +206,8 @@ static void hardware_register(struct report_text *t, uint32_t simm)
         [23] = "SQ_PERF_SNAPSHOT_PC_LO", [24] = "SQ_PERF_SNAPSHOT_PC_HI"
     };
     const uint32_t number = simm & 63, shift = simm >> 6 & 31, size = (simm >> 11) + 1;
-    if (number < sizeof names / sizeof names[0] && names[number] != NULL) report_add(t, "hwreg(HW_REG_%s", names[number]);
+    if (number < sizeof names / sizeof names[0] && names[number] != NULL)
+        report_add(t, "hwreg(HW_REG_%s", names[number]);
     else report_add(t, "hwreg(%u", number);
     if (shift != 0 || size != 32) report_add(t, ", %u, %u", shift, size);
     report_add(t, ")");

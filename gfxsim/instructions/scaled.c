@@ -1,6 +1,6 @@
-/* Conversions of narrow floats, with a scale (v_cvt_scalef32_*) and without.  Of the scale, an fp32 number, the exponent
- * alone counts; packing divides by 2^(exponent - 127), unpacking multiplies.  op_sel names a byte or a half of the packed
- * register.
+/* Conversions of narrow floats, with a scale (v_cvt_scalef32_*) and without.  Of the scale, an fp32 number, the
+ * exponent alone counts; packing divides by 2^(exponent - 127), unpacking multiplies.  op_sel names a byte or a half of
+ * the packed register.
  *
  * Stochastic rounding adds the upper bits of a random number to the bits of the mantissa that go away, and cuts; of a
  * denormal result, once it is shifted to its place (as HIP's header amd_hip_ocp_host.hpp does it where there is no such
@@ -201,31 +201,53 @@ enum { INTO = ROW_SELECTS | ROW_OWN_DEFINED };
             valu_run, pack_32 \
     }
 static const struct row rows[] = {
-    PACK_F32("fp8_f32", 565, P8), PACK_F32("bf8_f32", 566, Q8),
-    UNPACK("f32_fp8", 569, "d2 s1 s1f", P8, FP32), UNPACK("f32_bf8", 570, "d2 s1 s1f", Q8, FP32),
+    PACK_F32("fp8_f32", 565, P8),
+    PACK_F32("bf8_f32", 566, Q8),
+    UNPACK("f32_fp8", 569, "d2 s1 s1f", P8, FP32),
+    UNPACK("f32_bf8", 570, "d2 s1 s1f", Q8, FP32),
     { "v_cvt_scalef32_f32_fp8", 571, "d1 s1 s1f", ROW_SELECTS, FORMATS(P8, FP32, 1), valu_run, unpack_one },
     { "v_cvt_scalef32_f32_bf8", 572, "d1 s1 s1f", ROW_SELECTS, FORMATS(Q8, FP32, 1), valu_run, unpack_one },
-    PACK_F32("fp4_f32", 573, P4), UNPACK("f32_fp4", 575, "d2 s1 s1f", P4, FP32),
-    PACK_16("fp8_f16", 576, P8, HF), PACK_16("bf8_f16", 577, Q8, HF),
-    PACK_16("fp8_bf16", 580, P8, BF), PACK_16("bf8_bf16", 581, Q8, BF),
-    UNPACK("f16_fp8", 584, "d1 s1 s1f", P8, HF), UNPACK("f16_bf8", 585, "d1 s1 s1f", Q8, HF),
-    PACK_16("fp4_f16", 588, P4, HF), PACK_16("fp4_bf16", 589, P4, BF),
-    UNPACK("f16_fp4", 592, "d1 s1 s1f", P4, HF), UNPACK("bf16_fp4", 593, "d1 s1 s1f", P4, BF),
+    PACK_F32("fp4_f32", 573, P4),
+    UNPACK("f32_fp4", 575, "d2 s1 s1f", P4, FP32),
+    PACK_16("fp8_f16", 576, P8, HF),
+    PACK_16("bf8_f16", 577, Q8, HF),
+    PACK_16("fp8_bf16", 580, P8, BF),
+    PACK_16("bf8_bf16", 581, Q8, BF),
+    UNPACK("f16_fp8", 584, "d1 s1 s1f", P8, HF),
+    UNPACK("f16_bf8", 585, "d1 s1 s1f", Q8, HF),
+    PACK_16("fp4_f16", 588, P4, HF),
+    PACK_16("fp4_bf16", 589, P4, BF),
+    UNPACK("f16_fp4", 592, "d1 s1 s1f", P4, HF),
+    UNPACK("bf16_fp4", 593, "d1 s1 s1f", P4, BF),
     { "v_cvt_scalef32_2xpk16_fp6_f32", 594, "d6 s16 s16 s1f", 0, FORMATS(P6, FP32, 2), valu_run, pack_16_and_16 },
     { "v_cvt_scalef32_2xpk16_bf6_f32", 595, "d6 s16 s16 s1f", 0, FORMATS(Q6, FP32, 2), valu_run, pack_16_and_16 },
-    UNPACK_ALL("f32_fp6", 598, "d32 s6 s1f", P6, FP32), UNPACK_ALL("f32_bf6", 599, "d32 s6 s1f", Q6, FP32),
-    PACK_ALL("fp6_f16", 600, P6, HF), PACK_ALL("fp6_bf16", 601, P6, BF),
-    PACK_ALL("bf6_f16", 602, Q6, HF), PACK_ALL("bf6_bf16", 603, Q6, BF),
-    UNPACK_ALL("bf16_fp6", 609, "d16 s6 s1f", P6, BF), UNPACK_ALL("bf16_bf6", 611, "d16 s6 s1f", Q6, BF),
-    UNPACK("bf16_fp8", 617, "d1 s1 s1f", P8, BF), UNPACK("bf16_bf8", 618, "d1 s1 s1f", Q8, BF),
-    UNPACK_ALL("f16_fp6", 608, "d16 s6 s1f", P6, HF), UNPACK_ALL("f16_bf6", 610, "d16 s6 s1f", Q6, HF),
-    RANDOM_ONE("fp8_f32", 567, "s1f", P8, FP32), RANDOM_ONE("bf8_f32", 568, "s1f", Q8, FP32),
-    RANDOM_ONE("fp8_f16", 578, "s1", P8, HF), RANDOM_ONE("bf8_f16", 579, "s1", Q8, HF),
-    RANDOM_ONE("fp8_bf16", 582, "s1", P8, BF), RANDOM_ONE("bf8_bf16", 583, "s1", Q8, BF),
-    RANDOM_TWO("fp4_f32", 574, "s2v", FP32), RANDOM_TWO("fp4_f16", 590, "s1", HF), RANDOM_TWO("fp4_bf16", 591, "s1", BF),
-    RANDOM_ALL("fp6_f32", 596, "s32", P6, FP32), RANDOM_ALL("bf6_f32", 597, "s32", Q6, FP32),
-    RANDOM_ALL("fp6_f16", 604, "s16", P6, HF), RANDOM_ALL("fp6_bf16", 605, "s16", P6, BF),
-    RANDOM_ALL("bf6_f16", 606, "s16", Q6, HF), RANDOM_ALL("bf6_bf16", 607, "s16", Q6, BF),
+    UNPACK_ALL("f32_fp6", 598, "d32 s6 s1f", P6, FP32),
+    UNPACK_ALL("f32_bf6", 599, "d32 s6 s1f", Q6, FP32),
+    PACK_ALL("fp6_f16", 600, P6, HF),
+    PACK_ALL("fp6_bf16", 601, P6, BF),
+    PACK_ALL("bf6_f16", 602, Q6, HF),
+    PACK_ALL("bf6_bf16", 603, Q6, BF),
+    UNPACK_ALL("bf16_fp6", 609, "d16 s6 s1f", P6, BF),
+    UNPACK_ALL("bf16_bf6", 611, "d16 s6 s1f", Q6, BF),
+    UNPACK("bf16_fp8", 617, "d1 s1 s1f", P8, BF),
+    UNPACK("bf16_bf8", 618, "d1 s1 s1f", Q8, BF),
+    UNPACK_ALL("f16_fp6", 608, "d16 s6 s1f", P6, HF),
+    UNPACK_ALL("f16_bf6", 610, "d16 s6 s1f", Q6, HF),
+    RANDOM_ONE("fp8_f32", 567, "s1f", P8, FP32),
+    RANDOM_ONE("bf8_f32", 568, "s1f", Q8, FP32),
+    RANDOM_ONE("fp8_f16", 578, "s1", P8, HF),
+    RANDOM_ONE("bf8_f16", 579, "s1", Q8, HF),
+    RANDOM_ONE("fp8_bf16", 582, "s1", P8, BF),
+    RANDOM_ONE("bf8_bf16", 583, "s1", Q8, BF),
+    RANDOM_TWO("fp4_f32", 574, "s2v", FP32),
+    RANDOM_TWO("fp4_f16", 590, "s1", HF),
+    RANDOM_TWO("fp4_bf16", 591, "s1", BF),
+    RANDOM_ALL("fp6_f32", 596, "s32", P6, FP32),
+    RANDOM_ALL("bf6_f32", 597, "s32", Q6, FP32),
+    RANDOM_ALL("fp6_f16", 604, "s16", P6, HF),
+    RANDOM_ALL("fp6_bf16", 605, "s16", P6, BF),
+    RANDOM_ALL("bf6_f16", 606, "s16", Q6, HF),
+    RANDOM_ALL("bf6_bf16", 607, "s16", Q6, BF),
 };
 const struct family family_scaled = FAMILY("Vector ALU Operations", FORMAT_VOP3, rows);
 
@@ -236,8 +258,10 @@ static void unpack_byte(struct lanes *x)
     for (uint32_t l = 0; l < LANES; l++) x->d[l] = as_bits((float)element_value(packed_of(x), x->s[0][l] & 0xff));
 }
 static const struct row rows1[] = {
-    { "v_cvt_f32_fp8", 84, "d1 s1", ROW_FLOATS_OUT | ROW_SOURCE_PART, FORMATS(P8, FP32, NO_SCALE), valu_run, unpack_byte },
-    { "v_cvt_f32_bf8", 85, "d1 s1", ROW_FLOATS_OUT | ROW_SOURCE_PART, FORMATS(Q8, FP32, NO_SCALE), valu_run, unpack_byte },
+    { "v_cvt_f32_fp8", 84, "d1 s1", ROW_FLOATS_OUT | ROW_SOURCE_PART, FORMATS(P8, FP32, NO_SCALE), valu_run,
+      unpack_byte },
+    { "v_cvt_f32_bf8", 85, "d1 s1", ROW_FLOATS_OUT | ROW_SOURCE_PART, FORMATS(Q8, FP32, NO_SCALE), valu_run,
+      unpack_byte },
     { "v_cvt_pk_f32_fp8", 86, "d2 s1", ROW_SOURCE_PART, FORMATS(P8, FP32, NO_SCALE), valu_run, unpack_two },
     { "v_cvt_pk_f32_bf8", 87, "d2 s1", ROW_SOURCE_PART, FORMATS(Q8, FP32, NO_SCALE), valu_run, unpack_two },
 };

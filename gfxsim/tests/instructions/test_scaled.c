@@ -141,7 +141,10 @@ static void six_bits(struct test *t)
 }
 
 /* Bits of the random number that count: as many as fp32's mantissa has more than the code's. */
-static int dropped(enum element e) { return 23 - (e == ELEMENT_E2M1 ? 1 : e == ELEMENT_E4M3 || e == ELEMENT_E2M3 ? 3 : 2); }
+static int dropped(enum element e)
+{
+    return 23 - (e == ELEMENT_E2M1 ? 1 : e == ELEMENT_E4M3 || e == ELEMENT_E2M3 ? 3 : 2);
+}
 
 /* The code below a value or the one above, by how far it lies between them. */
 static uint32_t stochastic(enum element e, double value, uint32_t random, uint32_t beyond)

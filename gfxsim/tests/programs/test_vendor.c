@@ -1,6 +1,6 @@
 /* AMD's own products (AITER), whose code objects GFXSIM_AITER names (the folder hsa/gfx950): in MXFP4 (f4gemm), and of
- * fp8 with fp32 scales of 128 (fp8gemm_blockscale).  The arguments are those of AITER's launchers, each in 16 bytes; A by
- * rows, B in blocks of 16 rows and 32 bytes, MXFP4's scales four to a dword. */
+ * fp8 with fp32 scales of 128 (fp8gemm_blockscale).  The arguments are those of AITER's launchers, each in 16 bytes; A
+ * by rows, B in blocks of 16 rows and 32 bytes, MXFP4's scales four to a dword. */
 #include "support/scaled_product.h"
 #include "support/simulate.h"
 
@@ -127,15 +127,18 @@ static void fp8_compare(struct test *t, const char *file, const struct fp8_probl
         for (int n = 0; n < FP8_N && wrong < 3; n++) {
             double want = p->bias[n];
             for (int k = 0; k < FP8_K; k++)
-                want += element_value(ELEMENT_E4M3, p->a[m * FP8_K + k]) * element_value(ELEMENT_E4M3, p->b[n * FP8_K + k])
-                        * (double)p->a_scale[k / 128 * p->rows + m] * (double)p->b_scale[n / 128 * FP8_BLOCKS + k / 128];
+                want += element_value(ELEMENT_E4M3, p->a[m * FP8_K + k])
+                        * element_value(ELEMENT_E4M3, p->b[n * FP8_K + k]) * (double)p->a_scale[k / 128 * p->rows + m]
+                        * (double)p->b_scale[n / 128 * FP8_BLOCKS + k / 128];
             if (c[m * FP8_N + n] == cut_to_bfloat(want)) continue;
             wrong++;
-            FAIL(t, "%s: element %d,%d is %.9g, not %.9g", file, m, n, element_value(ELEMENT_BF16, c[m * FP8_N + n]), want);
+            FAIL(t, "%s: element %d,%d is %.9g, not %.9g", file, m, n, element_value(ELEMENT_BF16, c[m * FP8_N + n]),
+                 want);
         }
 }
 
-static void run_fp8(struct test *t, const char *folder, const char *file, enum schedule schedule, enum rounding rounding)
+static void run_fp8(struct test *t, const char *folder, const char *file, enum schedule schedule,
+                    enum rounding rounding)
 {
     char path[1024];
     int rows;

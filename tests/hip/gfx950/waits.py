@@ -3,8 +3,9 @@
 A wait is superfluous if without it no instruction on any path touches a register that a load under way writes, and
 whatever it would have completed of LDS is completed by another wait in time: reads, writes and loads to LDS before the
 next barrier, loads to LDS before the next read or write, these before the next load to LDS, and loads to LDS before the
-wave's end (the rest may be under way there: compilers wait for nothing).  Branches count as free to go either way.  Loads of one counter come in order, scalar loads in any order: while one may be under way only lgkmcnt(0) says
-anything (CDNA4 ISA, 4.4)."""
+wave's end (the rest may be under way there: compilers wait for nothing).  Branches count as free to go either way.
+Loads of one counter come in order, scalar loads in any order: while one may be under way only lgkmcnt(0) says anything
+(CDNA4 ISA, 4.4)."""
 import re
 import sys
 
