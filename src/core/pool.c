@@ -5,7 +5,10 @@
  * processor in the meantime has not entered and is not waited for: on a machine with other work a product takes as
  * long as on one thread, not as long as until everybody had one. Whoever waits looks at a number for a moment, as
  * calls often follow one another closely, and then sleeps. Threads are made when they are first wanted, and end when
- * the library is unloaded. */
+ * the library is unloaded.
+ *
+ * Who enters or leaves a job changes one number of it, without a lock: sixteen threads that come at the same moment
+ * would wait for one another longer than a small product takes.  The lock is for sleeping and for making threads. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE                       /* CPU_COUNT, for compilers that are called by hand */
 #endif
@@ -19,28 +22,36 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_HELPERS = BSMI_MOST_THREADS - 1, SPIN_NANOSECONDS = 50000, LOOKS_PER_CLOCK = 64 };
+enum { MOST_HELPERS = BSMI_MOST_THREADS - 1, MOST_JOBS = BSMI_MOST_THREADS, SPIN_NANOSECONDS = 50000,
+       LOOKS_PER_CLOCK = 64 };
+
+/* A job's state: how many more may enter, how many of those that entered are at work, and whether the last of these
+ * is to wake the caller.  The other fields are the caller's to write as long as the state is 0. */
+#define PLACE ((uint64_t)1)
+#define ACTIVE ((uint64_t)1 << 16)
+#define CALLER_SLEEPS ((uint64_t)1 << 32)
+static inline int places_in(uint64_t state) { return (int)(state % ACTIVE); }
+static inline int active_in(uint64_t state) { return (int)(state % CALLER_SLEEPS / ACTIVE); }
 
 struct job {
+    _Alignas(BSMI_ALIGNMENT) _Atomic uint64_t state;
+    _Atomic bool taken;                   /* by a caller */
     bsmi_work *work;
     void *argument;
-    int helpers, entered;
-    _Atomic int active;                   /* of those that entered: at work */
-    bool caller_sleeps;
-    pthread_cond_t done;
-    struct job *next;
+    int helpers;
 };
 
 static struct {
-    pthread_mutex_t lock;                 /* for all of this and for jobs */
-    pthread_cond_t wanted;                /* a job was opened, or the library is unloaded */
-    struct job *jobs;                     /* open ones, the oldest first */
-    _Atomic int places;                   /* how many more may enter them */
+    struct job jobs[MOST_JOBS];
+    _Alignas(BSMI_ALIGNMENT) _Atomic unsigned opened;      /* counts jobs */
+    _Alignas(BSMI_ALIGNMENT) _Atomic int used_jobs;        /* of jobs, those that were ever taken are below */
+    _Atomic int count, asleep, processors;                 /* of the threads */
+    _Atomic bool closed;
+    pthread_mutex_t lock;                 /* for threads, count, asleep, closed */
+    pthread_cond_t wanted, left;          /* a job was opened, or the library is unloaded; a sleeping caller's job is
+                                             done */
     pthread_t threads[MOST_HELPERS];
-    int count, busy, asleep;              /* of the threads */
-    int processors;
-    bool closed;
-} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER };
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER };
 
 static _Thread_local bool at_work;        /* this thread is within some job, or is one of the pool's */
 
@@ -75,75 +86,105 @@ static int64_t nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Until *number is no longer `value`, but not for long. */
-static void spin_while(_Atomic int *number, int value)
+/* Not where it would keep others of the pool, or their caller, from a processor. */
+static bool may_spin(void) { return pool.count - pool.asleep < pool.processors; }
+
+static bool was_opened(void *seen)
+{
+    return atomic_load_explicit(&pool.opened, memory_order_relaxed) != *(unsigned *)seen;
+}
+
+static bool is_done(void *argument)
+{
+    struct job *const job = argument;
+    return active_in(atomic_load_explicit(&job->state, memory_order_relaxed)) == 0;
+}
+
+/* Until it is so, but not for long. */
+static inline void spin_until(bool (*so)(void *), void *argument)
 {
     const int64_t end = nanoseconds() + SPIN_NANOSECONDS;
     do {
         for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
-            if (atomic_load_explicit(number, memory_order_relaxed) != value) return;
+            if (so(argument)) return;
             rest();
         }
     } while (nanoseconds() < end);
 }
 
-/* Not where it would keep others of the pool, or their caller, from a processor. */
-static bool may_spin(void) { return pool.count - pool.asleep < pool.processors; }
+/* Helpers ---------------------------------------------------------------------------------------------------------- */
 
-/* Helpers: everything here is called, and returns, with the lock held ---------------------------------------------- */
-
-static struct job *find_open_job(void)
+/* 0: nobody may. */
+static int enter(struct job *job)
 {
-    struct job *job = pool.jobs;
-    while (job != NULL && job->entered == job->helpers) job = job->next;
-    return job;
+    uint64_t state = job->state;
+    while (places_in(state) > 0)
+        if (atomic_compare_exchange_weak(&job->state, &state, state - PLACE + ACTIVE))
+            return job->helpers - places_in(state) + 1;
+    return 0;
 }
 
-static void help(struct job *job)
+/* The job may be another caller's as soon as its state is 0. */
+static void leave(struct job *job)
 {
-    const int number = ++job->entered;
-    pool.places--;
-    pool.busy++;
-    job->active++;
-    pthread_mutex_unlock(&pool.lock);
-    job->work(job->argument, number);
+    const uint64_t before = atomic_fetch_sub(&job->state, ACTIVE);
+    if (active_in(before) > 1 || before < CALLER_SLEEPS) return;
     pthread_mutex_lock(&pool.lock);
-    pool.busy--;
-    if (--job->active == 0 && job->caller_sleeps) pthread_cond_signal(&job->done);
+    pthread_cond_broadcast(&pool.left);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static bool help_somebody(void)
+{
+    const int used = pool.used_jobs;
+    for (int i = 0; i < used; i++) {
+        struct job *const job = &pool.jobs[i];
+        const int number = enter(job);
+        if (number == 0) continue;
+        job->work(job->argument, number);
+        leave(job);
+        return true;
+    }
+    return false;
+}
+
+/* Over all jobs. */
+static int count_in_jobs(int (*in)(uint64_t))
+{
+    const int used = pool.used_jobs;
+    int sum = 0;
+    for (int i = 0; i < used; i++) sum += in(pool.jobs[i].state);
+    return sum;
+}
+
+/* A job that is opened after this has looked finds it asleep. */
+static void sleep_until_wanted(unsigned seen)
+{
+    pthread_mutex_lock(&pool.lock);
+    pool.asleep++;
+    if (pool.opened == seen && !pool.closed) pthread_cond_wait(&pool.wanted, &pool.lock);
+    pool.asleep--;
+    pthread_mutex_unlock(&pool.lock);
 }
 
 /* Looks for a moment, and the next time sleeps; after that a moment again, as where a job was there is often
  * another. */
-static void wait_for_job(bool *has_spun)
-{
-    if (may_spin() && !*has_spun) {
-        pthread_mutex_unlock(&pool.lock);
-        spin_while(&pool.places, 0);
-        pthread_mutex_lock(&pool.lock);
-        *has_spun = true;
-    } else {
-        pool.asleep++;
-        pthread_cond_wait(&pool.wanted, &pool.lock);
-        pool.asleep--;
-        *has_spun = false;
-    }
-}
-
 static void *helper(void *unused)
 {
     bool has_spun = false;
     at_work = true;
-    pthread_mutex_lock(&pool.lock);
     while (!pool.closed) {
-        struct job *job = find_open_job();
-        if (job == NULL) {
-            wait_for_job(&has_spun);
+        unsigned seen = pool.opened;
+        if (help_somebody()) {
+            has_spun = false;
+        } else if (may_spin() && !has_spun) {
+            spin_until(was_opened, &seen);
+            has_spun = pool.opened == seen;
         } else {
-            help(job);
+            sleep_until_wanted(seen);
             has_spun = false;
         }
     }
-    pthread_mutex_unlock(&pool.lock);
     return unused;
 }
 
@@ -158,10 +199,10 @@ static void block_signals(sigset_t *before)
 }
 
 /* As many threads as there are places to fill.  Where there can be no more, those that are there must do. */
-static void add_threads(void)
+static void add_threads(int missing)
 {
-    const int missing = BSMI_MIN(pool.places - (pool.count - pool.busy), MOST_HELPERS - pool.count);
     sigset_t before;
+    missing = BSMI_MIN(missing, MOST_HELPERS - pool.count);
     if (missing <= 0) return;
     block_signals(&before);
     for (int i = 0; i < missing; i++) {
@@ -174,53 +215,66 @@ static void add_threads(void)
 
 /* Callers ---------------------------------------------------------------------------------------------------------- */
 
+/* NULL: there are too many callers. */
+static struct job *take_job(void)
+{
+    for (int i = 0; i < MOST_JOBS; i++) {
+        struct job *const job = &pool.jobs[i];
+        bool taken = false;
+        if (!atomic_compare_exchange_strong(&job->taken, &taken, true)) continue;
+        for (int used = pool.used_jobs; used <= i;)
+            if (atomic_compare_exchange_weak(&pool.used_jobs, &used, i + 1)) break;
+        return job;
+    }
+    return NULL;
+}
+
 static void open_job(struct job *job)
 {
+    int calls = 0;
     pthread_mutex_lock(&pool.lock);
-    struct job **last = &pool.jobs;
-    while (*last != NULL) last = &(*last)->next;
-    if (pool.closed) job->helpers = 0;
-    *last = job;
-    pool.places += job->helpers;
-    add_threads();
-    const int awake = pool.count - pool.busy - pool.asleep, calls = BSMI_MIN(pool.places - awake, pool.asleep);
+    if (!pool.closed) {
+        const int free = pool.count - count_in_jobs(active_in), places = count_in_jobs(places_in) + job->helpers;
+        job->state = (uint64_t)job->helpers * PLACE;
+        pool.opened++;
+        add_threads(places - free);
+        calls = BSMI_MIN(places - (free - pool.asleep), pool.asleep);
+    }
     pthread_mutex_unlock(&pool.lock);
     for (int i = 0; i < calls; i++) pthread_cond_signal(&pool.wanted);
 }
 
 static void close_job(struct job *job)
 {
-    pthread_mutex_lock(&pool.lock);
-    struct job **at = &pool.jobs;
-    while (*at != job) at = &(*at)->next;
-    *at = job->next;
-    pool.places -= job->helpers - job->entered;
-    if (job->active > 0 && may_spin()) {
-        pthread_mutex_unlock(&pool.lock);
-        for (int active; (active = job->active) > 0;) {
-            spin_while(&job->active, active);
-            if (job->active == active) break;
-        }
-        pthread_mutex_lock(&pool.lock);
+    uint64_t state = job->state;
+    while (!atomic_compare_exchange_weak(&job->state, &state, state - (uint64_t)places_in(state) * PLACE)) { }
+    while (!is_done(job) && may_spin()) {
+        state = job->state;
+        spin_until(is_done, job);
+        if (job->state == state) break;
     }
-    job->caller_sleeps = true;
-    while (job->active > 0) pthread_cond_wait(&job->done, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
+    if (!is_done(job)) {
+        pthread_mutex_lock(&pool.lock);
+        atomic_fetch_or(&job->state, CALLER_SLEEPS);
+        while (!is_done(job)) pthread_cond_wait(&pool.left, &pool.lock);
+        pthread_mutex_unlock(&pool.lock);
+    }
+    atomic_exchange(&job->state, 0);      /* what those that left have written is there */
+    job->taken = false;
 }
 
 void bsmi_pool_run(int helpers, bsmi_work *work, void *argument)
 {
-    struct job job = { .work = work, .argument = argument, .helpers = BSMI_MIN(helpers, MOST_HELPERS),
-                       .done = PTHREAD_COND_INITIALIZER };
-    if (helpers <= 0 || at_work || in_forked_child) {
+    struct job *const job = helpers <= 0 || at_work || in_forked_child ? NULL : take_job();
+    if (job == NULL) {
         work(argument, 0);
         return;
     }
+    job->work = work, job->argument = argument, job->helpers = BSMI_MIN(helpers, MOST_HELPERS);
     at_work = true;
-    open_job(&job);
+    open_job(job);
     work(argument, 0);
-    close_job(&job);
-    pthread_cond_destroy(&job.done);
+    close_job(job);
     at_work = false;
 }
 
@@ -231,7 +285,7 @@ __attribute__((destructor)) static void end_threads(void)
     if (in_forked_child || at_work) return;
     pthread_mutex_lock(&pool.lock);
     pool.closed = true;
-    const bool all_idle = pool.busy == 0;
+    const bool all_idle = count_in_jobs(active_in) == 0;
     pthread_cond_broadcast(&pool.wanted);
     pthread_mutex_unlock(&pool.lock);
     for (int i = 0; i < pool.count && all_idle; i++) pthread_join(pool.threads[i], NULL);

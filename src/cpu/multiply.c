@@ -24,8 +24,8 @@ struct run {
     size_t b_matrix_bytes;
 };
 
-/* The largest magnitude that a thread has seen, on a cache line of its own. */
-struct thread_header { uint32_t amax_bits; unsigned char rest[BSMI_ALIGNMENT - sizeof(uint32_t)]; };
+/* The largest magnitude that a thread has seen, and what lies in its scratch, on a cache line of its own. */
+struct thread_header { _Alignas(BSMI_ALIGNMENT) uint32_t amax_bits; struct bsmi_kept_row kept; };
 
 static int64_t count_tiles(const struct bsmi_product *p, int64_t rows, int64_t columns)
 {
@@ -199,6 +199,7 @@ static void run_tile(void *argument, int64_t index, int worker)
         .sums = (float *)(void *)sums, .sums_pitch = c->sums_pitch,
         .sums_columns = in_parts ? c->sums_columns : 0, .sums_apart = c->sums_apart,
         .finish = in_parts ? finish_rows : NULL, .finish_argument = &finishing,
+        .kept = run->column_starts == NULL ? &header->kept : NULL,
     };
     bsmi_kernel_sum(c->kernel, &tile, scratch);
     if (!in_parts) finish_rows(&finishing, 0, at.rows, tile.sums);
@@ -248,7 +249,7 @@ void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *
     run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);
     if (p->column_groups > 0) start_column_groups(&run, workspace);
     const int64_t tiles = p->groups > 0 ? start_groups(&run, workspace) : run.row_tiles * run.column_tiles * p->batch;
-    for (int i = 0; i < c->threads; i++) thread_memory(&run, i)->amax_bits = 0;
+    for (int i = 0; i < c->threads; i++) *thread_memory(&run, i) = (struct thread_header){ 0 };
     bsmi_matrix_clear_scale_padding(&p->d);
     bsmi_parallel_for(c->threads, tiles, run_tile, &run);
     if (p->amax != NULL) finish_amax(&run);

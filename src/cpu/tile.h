@@ -10,6 +10,9 @@ struct bsmi_operand {
     const float *values, *scales;
 };
 
+/* The row of A that a kernel has made ready in its scratch, where it leaves it for the next tile of the product. */
+struct bsmi_kept_row { bool kept; int64_t row, batch; };
+
 /* A tile of S: rows [row, row + rows) of A times columns [column, column + columns) of the product.
  * Columns are virtual: when gates and ups are split in halves, column v is row v/2 of B (even v, a gate) or row
  * split + v/2 (odd v, an up), so that the two halves of a pair always share a tile. */
@@ -29,7 +32,18 @@ struct bsmi_tile {
      * final: of rows [row, row + rows) of the tile, which lie at `sums` and are the caller's until it returns. */
     void (*finish)(void *argument, int64_t row, int64_t rows, const float *sums);
     void *finish_argument;
+    struct bsmi_kept_row *kept;           /* NULL, or of the thread whose scratch it is */
 };
+
+static inline bool bsmi_row_is_kept(const struct bsmi_tile *t)
+{
+    return t->kept != NULL && t->kept->kept && t->kept->row == t->row && t->kept->batch == t->a_batch;
+}
+
+static inline void bsmi_keep_row(const struct bsmi_tile *t, bool kept)
+{
+    if (t->kept != NULL) *t->kept = (struct bsmi_kept_row){ kept, t->row, t->a_batch };
+}
 
 static inline float *bsmi_sums_at(const struct bsmi_tile *tile, int64_t row, int64_t column)
 {

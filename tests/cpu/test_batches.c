@@ -116,8 +116,9 @@ static const struct {
 } pairs[] = { { BSM_MXFP8_E4M3, BSM_MXFP4 },
               { BSM_NVFP4, BSM_NVFP4 },
               { BSM_FORMAT_BF16, BSM_MXFP6_E3M2 },
-              { BSM_MXINT8, BSM_MXFP4_BLOCK16 } };
-enum { PAIRS = 4, MOST_NUMBERS = 4096 };
+              { BSM_MXINT8, BSM_MXFP4_BLOCK16 },
+              { BSM_FORMAT_BF16, BSM_MXFP8_E4M3 } };
+enum { PAIRS = 4, PAIRS_OF_ONE_ROW = 5, MOST_NUMBERS = 4096 };
 
 static bsm_scale_layout layout_of(struct test *t, bsm_format format)
 {
@@ -142,9 +143,10 @@ static void *random_reals(struct test *t, bsm_real type)
 
 /* Batches ---------------------------------------------------------------------------------------------------------- */
 
-static void one_batch(struct test *t, bsm_context *context, int pair, int64_t a_batch, int64_t b_batch, int64_t c_batch)
+static void one_batch(struct test *t, bsm_context *context, int pair, int64_t most_rows, int64_t a_batch,
+                      int64_t b_batch, int64_t c_batch)
 {
-    const int64_t m = rnd_between(t, 1, 20), n = rnd_between(t, 1, 20), k = rnd_between(t, 1, 70),
+    const int64_t m = rnd_between(t, 1, most_rows), n = rnd_between(t, 1, 20), k = rnd_between(t, 1, 70),
                   batch = a_batch > b_batch ? a_batch : b_batch;
     const int64_t gaps[] = { 0, 64, 192 };
     struct shape sa = {
@@ -210,12 +212,21 @@ static void batches_and_broadcasts(struct test *t)
 {
     bsm_context *context = make_context(t);
     for (int turn = 0; turn < 96; turn++)
-        one_batch(t, context, turn % PAIRS, turn / 4 % 4 == 1 ? 1 : 3,
+        one_batch(t, context, turn % PAIRS, 20, turn / 4 % 4 == 1 ? 1 : 3,
                   turn / 4 % 4 == 2                    ? 1
                   : turn / 4 % 4 == 1 && turn % 8 == 4 ? 1
                                                        : 3,
                   1);
-    for (int turn = 0; turn < 40; turn++) one_batch(t, context, turn % PAIRS, 4, turn % 2 == 0 ? 1 : 4, 4);
+    for (int turn = 0; turn < 40; turn++) one_batch(t, context, turn % PAIRS, 20, 4, turn % 2 == 0 ? 1 : 4, 4);
+    bsm_context_destroy(context);
+}
+
+/* A thread that computes several has a row made ready for one, and for another one's. */
+static void batches_of_one_row(struct test *t)
+{
+    bsm_context *context = make_context(t);
+    for (int turn = 0; turn < 40; turn++)
+        one_batch(t, context, turn % PAIRS_OF_ONE_ROW, 1, turn % 2 == 0 ? 5 : 1, turn % 4 < 2 ? 5 : 1, 1);
     bsm_context_destroy(context);
 }
 
@@ -446,7 +457,8 @@ static void sizes_of_zero_and_one(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(batches_and_broadcasts), TEST(block_scaled_batches), TEST(interleaved_batches),
+        TEST(batches_and_broadcasts), TEST(batches_of_one_row),   TEST(block_scaled_batches),
+        TEST(interleaved_batches),
         TEST(ragged_groups),          TEST(block_scaled_groups),  TEST(sizes_of_zero_and_one),
         TEST(rows_end_with_their_group),
     };

@@ -211,10 +211,43 @@ static void sums_that_need_rounding(struct test *t)
             }
 }
 
+/* A thread's row of A is made ready once for the matrices of a batch, and again where one of them, with a NaN scale,
+ * went by a kernel that needs the memory. */
+static void kept_rows(struct test *t)
+{
+    enum { K = 256, N = 40, MATRICES = 3 };
+    const bsm_context_options options = { .struct_size = sizeof options, .threads = 1 };
+    bsm_context *context = NULL;
+    if (skipped(t)) return;
+    CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK);
+    for (int i = 0; i < KERNELS; i++) {
+        struct operand a = normal_row(t, K), b = weights(t, i, MATRICES * N, K);
+        float together[MATRICES * N], alone[N];
+        int64_t data_bytes = 0, scale_bytes = 0;
+        bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N, .batch = MATRICES,
+                         .data = together },
+                   all = b.m, one = b.m;
+        set_scale(t, &b, 7, 3, 0xff);
+        all.rows = one.rows = N, all.batch = MATRICES;
+        bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &all, .d = &d };
+        CHECK(t, bsm_matrix_data_bytes(&one, &data_bytes) == BSM_OK);
+        CHECK(t, bsm_matrix_scale_bytes(&one, &scale_bytes) == BSM_OK);
+        CHECK(t, bsm_multiply(context, &product) == BSM_OK);
+        product.b = &one, d.batch = 1, d.data = alone;
+        for (int m = 0; m < MATRICES; m++) {
+            CHECK(t, bsm_multiply(context, &product) == BSM_OK);
+            compare_sums(t, &a, &b, N, N, alone, together + m * N);
+            one.data = (unsigned char *)one.data + data_bytes, one.scales = (unsigned char *)one.scales + scale_bytes;
+        }
+        operand_free(&a), operand_free(&b);
+    }
+    bsm_context_destroy(context);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_shape), TEST(every_format_of_a), TEST(several_stretches),
                                               TEST(every_code),  TEST(scales_of_b),       TEST(numbers_out_of_range),
-                                              TEST(largest_sums), TEST(sums_that_need_rounding) };
+                                              TEST(largest_sums), TEST(sums_that_need_rounding), TEST(kept_rows) };
     return TEST_MAIN(argc, argv, cases);
 }

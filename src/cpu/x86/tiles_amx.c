@@ -6,11 +6,11 @@
  * columns, B, which is dearer (the unit wants words of 16 columns side by side), once for all rows of the tile.
  *
  * Register tile: 2 x 2 tiles of sums, two tiles of A, two of B: four products for four loads.  A product takes 16
- * cycles, in which the second-level cache, where both operands come from, gives some 768 of the 1,024 bytes of a tile.
- * So tiles go past the first-level cache, whose places they would only take, and none is asked for ahead: both take
- * more than they give.  Shorter chunks, of which one operand stays nearer, save little beside the sums that are loaded
- * and stored, and six tiles of sums (48 rows), with five tiles for six products, no more.  Sums whose rows are 4 KiB
- * apart need a page each: hence matrices of 256 columns of them.
+ * cycles, in which the second-level cache gives some 768 of the 1,024 bytes of a tile.  So 32 rows of a chunk of K of A
+ * (32 KiB) stay in the first-level cache while all columns of B pass, and B's tiles go past it, whose places they would
+ * only take; none is asked for ahead: both take more than they give.  Chunks are short for that, and sums are loaded
+ * and stored for each: the next ones come as these go, tile by tile.  Six tiles of sums (48 rows), with five tiles for
+ * six products, save no more.  Sums whose rows are 4 KiB apart need a page each: hence matrices of 256 columns of them.
  *
  * What lies farther away is asked for meanwhile: codes that are packed next, and the next sums, which are more than a
  * second-level cache holds when K has several stretches.
@@ -24,7 +24,7 @@
 #include "cpu/code_rows.h"
 
 enum { STRIP = BSMI_AMX_STRIP, HEIGHT = BSMI_AMX_HEIGHT, SLICE_BYTES = BSMI_AMX_SLICE_BYTES,
-       A_BYTES = 128 << 10, B_BYTES = 1 << 20, LINE = 64, MOST_LINES = 4,
+       A_BYTES = 64 << 10, B_BYTES = 1 << 20, LINE = 64, MOST_LINES = 4,
        LENGTH_UNIT = BSMI_CHUNK / 2 /* of chunks of K: where parts may begin */ };
 
 struct loop {
@@ -111,29 +111,34 @@ static int ask_bytes(const struct loop *loop, const struct rows *rows, const str
     return LINE * (int)BSMI_MIN(MOST_LINES, bsmi_ceil_div(lines, strips * slices_of(loop, length)));
 }
 
-static float *sums_of(const struct bsmi_tile *t, const struct rows *rows, int64_t column)
+static float *sums_of(const struct bsmi_tile *t, const struct rows *rows, int64_t row, int64_t column)
 {
-    return rows->sums + (bsmi_sums_at(t, 0, column) - t->sums);
+    return rows->sums + (bsmi_sums_at(t, row, column) - t->sums);
 }
 
-/* The rows times a strip of columns, from column j of the tile on, in a chunk [k, k + length) of K. */
-static void multiply_strip(const struct loop *loop, const struct rows *rows, const unsigned char *b, int64_t j,
-                           int64_t k, int64_t length, struct bsmi_upcoming *next, int ask)
+/* 32 of the rows, from row i on, times all columns, in a chunk [k, k + length) of K: b_bytes from a strip of columns to
+ * the next one. */
+static void multiply_rows(const struct loop *loop, const struct rows *rows, int64_t i, const unsigned char *b,
+                          size_t b_bytes, int64_t k, int64_t length, struct bsmi_upcoming *next, int ask)
 {
-    const struct bsmi_tile *t = loop->job->tile;
+    const struct bsmi_amx_job *job = loop->job;
+    const struct bsmi_tile *t = job->tile;
     struct bsmi_amx_strip strip = {
-        .a = loop->a_panels, .b = b, .slices = slices_of(loop, length), .first = k == 0, .last = k + length == t->k,
-        .sums = sums_of(t, rows, j), .pitch = t->sums_pitch, .row = rows->first, .column = j, .next = next,
+        .sixteens = rows->count - i > 16 ? 2 : 1,
+        .a = loop->a_panels + (size_t)(i / STRIP) * panel_bytes(loop, job->a_terms, length), .b = b,
+        .slices = slices_of(loop, length), .first = k == 0, .last = k + length == t->k,
+        .sums = sums_of(t, rows, i, 0), .pitch = t->sums_pitch, .row = rows->first + i, .next = next,
         .ask_bytes = ask,
     };
-    for (int64_t i = 0; i < rows->count; i += STRIP) {
-        strip.sixteens = rows->count - i > 16 ? 2 : 1;
-        strip.next_sums = i + STRIP < rows->count  ? strip.sums + STRIP * strip.pitch
-                          : j + STRIP < t->columns ? sums_of(t, rows, j + STRIP)
-                                                   : NULL;
-        loop->job->kernel->multiply(loop->job, &strip);
-        strip.a += panel_bytes(loop, loop->job->a_terms, length);
-        strip.sums += STRIP * strip.pitch, strip.row += STRIP;
+    for (int64_t j = 0; j < t->columns; j += STRIP) {
+        strip.column = j;
+        strip.goes_on = j + STRIP < t->columns;
+        float *const next_sums = strip.goes_on             ? sums_of(t, rows, i, j + STRIP)
+                                 : i + STRIP < rows->count ? sums_of(t, rows, i + STRIP, 0)
+                                                           : NULL;
+        strip.next_sums = next_sums;
+        job->kernel->multiply(job, &strip);
+        strip.b += b_bytes, strip.sums = next_sums, strip.begun = strip.goes_on;
     }
 }
 
@@ -148,8 +153,8 @@ static void add_rows(const struct loop *loop, const struct rows *rows, int64_t k
         pack_a(loop, rows, k + c, some);
         struct bsmi_upcoming next = find_next(loop, rows, k, c, length);
         const int ask = ask_bytes(loop, rows, &next, some);
-        for (int64_t j = 0; j < loop->job->tile->columns; j += STRIP, b += strip_bytes)
-            multiply_strip(loop, rows, b, j, k + c, some, &next, ask);
+        for (int64_t i = 0; i < rows->count; i += STRIP)
+            multiply_rows(loop, rows, i, b, strip_bytes, k + c, some, &next, ask);
     }
 }
 

@@ -26,6 +26,8 @@ struct bsmi_amx_strip {
     bool first, last;                     /* of K: sums begin; they are final */
     float *sums;
     const float *next_sums;               /* of the next product, or NULL */
+    bool begun, goes_on;                  /* the sums are in the unit already; the next ones, of as many rows, are to
+                                             be there behind these */
     int64_t pitch;
     int64_t row, column;                  /* of the tile */
     struct bsmi_upcoming *next;           /* codes of A that are packed next: ask_bytes are asked for a slice */
@@ -83,26 +85,58 @@ BSMI_AMX_INLINE void bsmi_amx_store_sums(int sixteens, float *sums, ptrdiff_t pi
     BSMI_TILE_STORE(3, (unsigned char *)(sums + 16) + 16 * pitch, pitch);
 }
 
-/* In slice s: a row of the next sums, and codes that are packed next, into the second-level cache.  Nothing is read. */
+BSMI_AMX_INLINE void bsmi_amx_begin_sums(int sixteens, const struct bsmi_amx_strip *strip)
+{
+    if (strip->begun) return;
+    if (strip->first) bsmi_amx_clear_sums(sixteens);
+    else bsmi_amx_load_sums(sixteens, strip->sums, (ptrdiff_t)(strip->pitch * (int64_t)sizeof(float)));
+}
+
+/* Each tile of the next sums is loaded as soon as its place is free. */
+BSMI_AMX_INLINE void bsmi_amx_end_sums(int sixteens, const struct bsmi_amx_strip *strip)
+{
+    const ptrdiff_t pitch = (ptrdiff_t)(strip->pitch * (int64_t)sizeof(float));
+    float *const sums = strip->sums;
+    const float *const next = strip->next_sums;
+    if (!strip->goes_on || strip->first) {
+        bsmi_amx_store_sums(sixteens, sums, pitch);
+        if (strip->goes_on) bsmi_amx_clear_sums(sixteens);
+        return;
+    }
+    BSMI_TILE_STORE(0, sums, pitch);
+    BSMI_TILE_LOAD(0, next, pitch);
+    BSMI_TILE_STORE(1, sums + 16, pitch);
+    BSMI_TILE_LOAD(1, next + 16, pitch);
+    if (sixteens == 1) return;
+    BSMI_TILE_STORE(2, (unsigned char *)sums + 16 * pitch, pitch);
+    BSMI_TILE_LOAD(2, (const unsigned char *)next + 16 * pitch, pitch);
+    BSMI_TILE_STORE(3, (unsigned char *)(sums + 16) + 16 * pitch, pitch);
+    BSMI_TILE_LOAD(3, (const unsigned char *)(next + 16) + 16 * pitch, pitch);
+}
+
+/* In slice s: two rows of the next sums, and codes that are packed next, into the second-level cache.  Nothing is
+ * read. */
 BSMI_AMX_INLINE void bsmi_amx_ask_ahead(const struct bsmi_amx_strip *strip, int64_t s)
 {
     bsmi_ask_for_upcoming(strip->next, strip->ask_bytes);
-    if (strip->next_sums == NULL || s >= BSMI_AMX_STRIP) return;
-    const uintptr_t row = (uintptr_t)strip->next_sums + (uintptr_t)(s * strip->pitch) * sizeof(float);
-    __builtin_prefetch((const void *)row, 0, 2);
-    __builtin_prefetch((const void *)(row + BSMI_TILE_ROW_BYTES), 0, 2);
+    if (strip->next_sums == NULL || s >= BSMI_AMX_STRIP / 2) return;
+    for (int64_t i = 2 * s; i < 2 * s + 2; i++) {
+        const uintptr_t row = (uintptr_t)strip->next_sums + (uintptr_t)(i * strip->pitch) * sizeof(float);
+        __builtin_prefetch((const void *)row, 0, 2);
+        __builtin_prefetch((const void *)(row + BSMI_TILE_ROW_BYTES), 0, 2);
+    }
 }
 
-/* One slice of one term of A times one of B; DOT: of the element. */
+/* One slice of one term of A, which stays in the first-level cache, times one of B; DOT: of the element. */
 #define BSMI_AMX_MULTIPLY_SLICE(DOT, sixteens, a, b) \
     do { \
         BSMI_TILE_LOAD_ONCE(6, b, BSMI_TILE_ROW_BYTES); \
-        BSMI_TILE_LOAD_ONCE(4, a, BSMI_TILE_ROW_BYTES); \
+        BSMI_TILE_LOAD(4, a, BSMI_TILE_ROW_BYTES); \
         DOT(0, 4, 6); \
         BSMI_TILE_LOAD_ONCE(7, (b) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
         DOT(1, 4, 7); \
         if ((sixteens) == 1) break; \
-        BSMI_TILE_LOAD_ONCE(5, (a) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
+        BSMI_TILE_LOAD(5, (a) + BSMI_TILE_BYTES, BSMI_TILE_ROW_BYTES); \
         DOT(2, 5, 6); \
         DOT(3, 5, 7); \
     } while (0)

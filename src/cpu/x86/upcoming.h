@@ -36,6 +36,12 @@ static inline struct bsmi_upcoming bsmi_find_upcoming(const struct bsmi_tile *t,
     return bsmi_find_upcoming_rows(&t->b, t->b_batch, t->column + column, count, t->split, k, length);
 }
 
+/* A single stretch of memory. */
+static inline struct bsmi_upcoming bsmi_upcoming_stretch(const void *first, int64_t bytes)
+{
+    return (struct bsmi_upcoming){ .rows = { first }, .row_bytes = bytes, .count = 1 };
+}
+
 /* Where the next `bytes` to ask for are; what is behind a row's end is of the next one.  0: nothing is left. */
 static inline uintptr_t bsmi_take_upcoming(struct bsmi_upcoming *next, int bytes)
 {

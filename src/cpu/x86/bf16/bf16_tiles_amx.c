@@ -30,12 +30,10 @@ BSMI_AMX_INLINE void multiply_slices(int sixteens, int a_terms, int b_terms, con
 BSMI_AMX_INLINE void multiply_sixteens(int sixteens, const struct bsmi_amx_job *job,
                                        const struct bsmi_amx_strip *strip)
 {
-    const ptrdiff_t bytes = (ptrdiff_t)(strip->pitch * (int64_t)sizeof(float));
-    if (strip->first) bsmi_amx_clear_sums(sixteens);
-    else bsmi_amx_load_sums(sixteens, strip->sums, bytes);
+    bsmi_amx_begin_sums(sixteens, strip);
     if (job->a_terms == 1 && job->b_terms == 1) multiply_slices(sixteens, 1, 1, strip);
     else multiply_slices(sixteens, job->a_terms, job->b_terms, strip);
-    bsmi_amx_store_sums(sixteens, strip->sums, bytes);
+    bsmi_amx_end_sums(sixteens, strip);
 }
 
 BSMI_AMX static void multiply(const struct bsmi_amx_job *job, const struct bsmi_amx_strip *strip)

@@ -18,16 +18,14 @@ struct factors { const float *rows, *columns; };
 
 BSMI_AMX_INLINE void multiply_sixteens(int sixteens, const struct bsmi_amx_strip *strip)
 {
-    const ptrdiff_t bytes = (ptrdiff_t)(strip->pitch * (int64_t)sizeof(float));
     const unsigned char *a = strip->a, *b = strip->b;
-    if (strip->first) bsmi_amx_clear_sums(sixteens);
-    else bsmi_amx_load_sums(sixteens, strip->sums, bytes);
+    bsmi_amx_begin_sums(sixteens, strip);
     for (int64_t s = 0; s < strip->slices; s++) {
         bsmi_amx_ask_ahead(strip, s);
         BSMI_AMX_MULTIPLY_SLICE(BSMI_TILE_DOT_INT8, sixteens, a, b);
         a += sixteens * BSMI_TILE_BYTES, b += BSMI_AMX_SLICE_BYTES;
     }
-    bsmi_amx_store_sums(sixteens, strip->sums, bytes);
+    bsmi_amx_end_sums(sixteens, strip);
 }
 
 /* Integers, in place, into numbers: exactly.  One factor after the other: one of a row of zeros may be large. */

@@ -52,6 +52,7 @@ DOT_INLINE __m512 sum_slice(enum bsmi_bf16_kind kind, bool special, const uint8_
 #pragma GCC unroll 8
     for (int i = 0; i < FOURS; i++) {
         const __m512i fours = _mm512_load_si512(codes + i * VECTOR);
+        bsmi_ask_ahead(codes + i * VECTOR);
         add_pairs(&even, numbers_of(kind, special, fours, subnormal), broadcast_pair(pairs + 4 * i));
         add_pairs(&odd, numbers_of(kind, special, _mm512_slli_epi16(fours, 8), subnormal),
                   broadcast_pair(pairs + 4 * i + 2));
@@ -74,7 +75,7 @@ DOT_INLINE __m512 add_panel(enum bsmi_bf16_kind kind, const struct bsmi_fp8_pane
     const __m512i given = _mm512_load_si512(panel->scales);
     const __mmask64 special = _mm512_cmpge_epu8_mask(given, _mm512_set1_epi8((char)BSMI_PANEL_LEAST_SPECIAL));
     const __m512i scales = _mm512_mask_sub_epi8(given, special, given, _mm512_set1_epi8(BSMI_PANEL_SPECIAL));
-    bsmi_ask_ahead(panel, sizeof *panel);
+    bsmi_ask_ahead(panel->scales);
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
         const uint8_t *const codes = panel->codes + s * FOURS * VECTOR;
@@ -128,9 +129,12 @@ DOT static bool add_stretches(const struct bsmi_tile *t, struct one_row *m)
     make_subnormal(t, m->subnormal);
     for (int64_t k = 0; k < t->k; k += BSMI_ROW_LENGTH) {
         const int64_t length = BSMI_MIN(BSMI_ROW_LENGTH, t->k - k);
-        if (!bsmi_row_numbers_make(t, k, length, &m->row)) return false;
-        for (int64_t s = 0; s < bsmi_round_up(length, BSMI_ROW_GROUP) / BSMI_SLICE; s++)
+        const bool kept = bsmi_row_is_kept(t);
+        struct bsmi_upcoming first = bsmi_first_of_row(t, sizeof(struct bsmi_fp8_panel), STRIP, k, length);
+        if (!kept && !bsmi_row_numbers_make(t, k, length, &first, &m->row)) return false;
+        for (int64_t s = 0; !kept && s < bsmi_round_up(length, BSMI_ROW_GROUP) / BSMI_SLICE; s++)
             _mm512_store_si512(m->pairs[s], _mm512_permutexvar_epi16(places, _mm512_load_si512(m->row.numbers[s])));
+        bsmi_keep_row(t, t->k <= BSMI_ROW_LENGTH);
         if (!add_strips(t, m, k, length)) return false;
     }
     return true;
@@ -138,9 +142,11 @@ DOT static bool add_stretches(const struct bsmi_tile *t, struct one_row *m)
 
 void bsmi_bf16_dot_one_row_avx512(const struct bsmi_tile *tile, void *scratch)
 {
-    const bool done = tile->prepacked_b != NULL && tile->rows == 1 && tile->k > 0 && !bsmi_row_has_exponent(tile)
-                      && add_stretches(tile, scratch);
-    if (!done) bsmi_bf16_few_rows_amx(tile, scratch);
+    const bool done = tile->prepacked_b != NULL && tile->rows == 1 && tile->k > 0
+                      && (bsmi_row_is_kept(tile) || !bsmi_row_has_exponent(tile)) && add_stretches(tile, scratch);
+    if (done) return;
+    bsmi_keep_row(tile, false);
+    bsmi_bf16_few_rows_amx(tile, scratch);
 }
 
 size_t bsmi_bf16_dot_one_row_avx512_scratch_bytes(int64_t rows, int64_t columns)

@@ -14,11 +14,9 @@
 #if defined(__x86_64__)
 #include "int8_digits_avx512.h"
 #include "panels.h"
+#include "stored_scales.h"
 
-#include "cpu/bf16_sums.h"
-#include "cpu/code_rows.h"
 #include "cpu/kernels.h"
-#include "cpu/x86/bf16/bf16_columns_avx512.h"
 #include "cpu/x86/upcoming.h"
 
 #define DOT __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni")))
@@ -26,7 +24,7 @@
 
 enum {
     SIXTEEN = BSMI_TILE_ROWS, STRIP = 32, SIXTEENS = STRIP / SIXTEEN, SLICES = BSMI_GROUP_SLICES,
-    CHUNK = BSMI_ROW_CHUNK, LINE = BSMI_GROUP / 2, NAN_SCALE = 255,
+    CHUNK = BSMI_ROW_CHUNK, LINE = BSMI_GROUP / 2,
 };
 
 /* Scratch of a tile. */
@@ -44,10 +42,6 @@ struct chunk {
     int64_t first_group, groups, whole_groups, blocks;
     struct bsmi_upcoming *next;
 };
-
-/* What is known of scales, as bytes: the largest distance from the least code that stays in bounds, and the largest
- * code. */
-struct seen { __m512i above, most; };
 
 /* Sums of a sixteen of B's rows in a group ------------------------------------------------------------------------- */
 
@@ -107,6 +101,7 @@ DOT_INLINE void multiply_group(const uint8_t *const *rows, int64_t byte, int cou
         for (int i = 0; i < 4; i++) {
             const int row = 4 * four + i;
             __builtin_prefetch((const void *)(upcoming + (uintptr_t)row * LINE), 0, 2);
+            __builtin_prefetch((const void *)((uintptr_t)rows[row] + (uintptr_t)byte + LINE), 0, 3);
             of_row[i] = multiply_line(_mm512_loadu_si512(rows[row] + byte), count, (const __m512i(*)[BSMI_DIGITS])a);
         }
         sums[four] = add_up(of_row[0], of_row[1], of_row[2], of_row[3]);
@@ -142,22 +137,6 @@ DOT_INLINE __m512 add_slice(struct bsmi_digits *d, int64_t slice, __m512i intege
 
 /* Chunks ----------------------------------------------------------------------------------------------------------- */
 
-/* Codes of scales of four groups; those behind the last block become `good`, which is in bounds. */
-DOT_INLINE void load_scales(const struct chunk *c, int64_t group, int which, uint8_t good, uint8_t least,
-                            struct seen *seen, __m512i fours[4])
-{
-    load_fours(c->memory->scales.rows + which * SIXTEEN, group * SLICES, fours);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        const int64_t left = BSMI_MAX(0, c->blocks - (group + i) * SLICES);
-        if (left < SLICES)
-            fours[i] = _mm512_mask_blend_epi8(0x1111111111111111ULL * ((1u << left) - 1), _mm512_set1_epi8((char)good),
-                                              fours[i]);
-        seen->above = _mm512_max_epu8(seen->above, _mm512_sub_epi8(fours[i], _mm512_set1_epi8((char)least)));
-        seen->most = _mm512_max_epu8(seen->most, fours[i]);
-    }
-}
-
 /* Where a group's lines are. */
 struct lines { const uint8_t *const *rows; int64_t byte; };
 
@@ -192,13 +171,15 @@ DOT_INLINE __m512 add_group(const struct chunk *c, int64_t group, int which, __m
     return total;
 }
 
-DOT static __m512 add_chunk(const struct chunk *chunk, int which, __m512 total, struct bsmi_scale_bounds bounds,
-                            struct seen *seen_before)
+DOT static __m512 add_chunk(const struct chunk *chunk, int which, __m512 total,
+                            const struct bsmi_stored_scales *scales, struct bsmi_seen_scales *seen_before)
 {
-    struct seen seen = *seen_before;
+    struct bsmi_seen_scales seen = *seen_before;
     __m512i fours[4];
     for (int64_t g = 0; g < chunk->groups; g++) {
-        if (g % 4 == 0) load_scales(chunk, g, which, bounds.least, bounds.least, &seen, fours);
+        if (g % 4 == 0)
+            bsmi_load_stored_scales(scales, chunk->memory->scales.rows + which * SIXTEEN, g * SLICES, chunk->blocks,
+                                    &seen, fours);
         total = add_group(chunk, g, which, fours[g % 4], total);
     }
     *seen_before = seen;
@@ -209,6 +190,16 @@ DOT static __m512 add_chunk(const struct chunk *chunk, int which, __m512 total, 
 
 /* A vector has four columns of K of each of 16 rows: nothing is added up across. */
 
+/* sum += b times four digits for all lanes.  In assembly, because compilers load the digits in an instruction of their
+ * own. */
+typedef int32_t __attribute__((may_alias)) four_digits;
+DOT_INLINE __m512i add_products(__m512i sum, __m512i b, const int8_t *digits)
+{
+    __asm__("vpdpbusd %2%{1to16%}, %1, %0"
+            : "+v"(sum) : "v"(b), "m"(*(const four_digits *)(const void *)digits));
+    return sum;
+}
+
 /* A slice as integers, [column of K / 8][row] words of codes. */
 DOT_INLINE __m512i multiply_words(const uint8_t *codes, int count, int8_t (*digits)[BSMI_DIGITS][LINE], int s)
 {
@@ -218,13 +209,11 @@ DOT_INLINE __m512i multiply_words(const uint8_t *codes, int count, int8_t (*digi
     for (int w = 0; w < BSMI_SLICE / 8; w++) {
         const __m512i words = _mm512_load_si512(codes + w * LINE), even = _mm512_permutexvar_epi8(words, table),
                       odd = _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 4), table);
+        bsmi_ask_ahead(codes + w * LINE);
 #pragma GCC unroll 3
         for (int digit = 0; digit < count; digit++) {
-            int32_t a[2];
-            memcpy(&a[0], digits[0][digit] + 16 * s + 4 * w, sizeof a[0]);
-            memcpy(&a[1], digits[1][digit] + 16 * s + 4 * w, sizeof a[1]);
-            sums[digit] = _mm512_dpbusd_epi32(sums[digit], even, _mm512_set1_epi32(a[0]));
-            sums[digit] = _mm512_dpbusd_epi32(sums[digit], odd, _mm512_set1_epi32(a[1]));
+            sums[digit] = add_products(sums[digit], even, digits[0][digit] + 16 * s + 4 * w);
+            sums[digit] = add_products(sums[digit], odd, digits[1][digit] + 16 * s + 4 * w);
         }
     }
     if (count > 2) sums[1] = _mm512_add_epi32(sums[1], _mm512_slli_epi32(sums[2], 8));
@@ -242,7 +231,7 @@ DOT_INLINE __m512 add_panel(const struct bsmi_fp4_panel *panel, struct bsmi_digi
 {
     const __m512i scales = _mm512_load_si512(panel->scales);
     __m512i sums[SLICES];
-    bsmi_ask_ahead(panel, sizeof *panel);
+    bsmi_ask_ahead(panel->scales);
     switch (d->counts[group]) {
     case 1: multiply_panel(panel, 1, d->digits[group], sums); break;
     case 2: multiply_panel(panel, 2, d->digits[group], sums); break;
@@ -275,9 +264,7 @@ DOT static bool add_panels(const struct bsmi_tile *t, struct bsmi_digits *d, int
 struct job {
     const struct bsmi_tile *tile;
     struct one_row *memory;
-    struct bsmi_scale_bounds bounds;
-    void *exponents;                      /* memory for exponents of rows */
-    bool known;                           /* that they are 0, wherever scales are */
+    struct bsmi_stored_scales scales;
 };
 
 /* Lines of a group that rows do not fill, with zeros behind: K is no multiple of four slices. */
@@ -287,16 +274,6 @@ static void copy_last_lines(struct one_row *memory, int64_t byte, int64_t bytes)
     for (int r = 0; r < STRIP; r++) memcpy(memory->last_lines[r], memory->codes.rows[r] + byte, (size_t)bytes);
 }
 
-/* Whether scales leave it at powers of two of rows that are 0.  Those out of bounds may be of blocks of zeros. */
-DOT static bool scales_will_do(struct job *job, const struct seen *seen)
-{
-    const int width = job->bounds.most - job->bounds.least;
-    if (_mm512_cmpgt_epu8_mask(seen->above, _mm512_set1_epi8((char)width)) == 0) return true;
-    if (_mm512_cmpeq_epi8_mask(seen->most, _mm512_set1_epi8((char)NAN_SCALE)) != 0) return false;
-    if (!job->known) job->known = bsmi_bf16_find_exponents(job->tile, job->exponents).b == NULL;
-    return job->known;
-}
-
 /* One strip of columns, all of the stretch; false: there are rows of B that this is not for. */
 DOT static bool add_strip(struct job *job, int64_t column, int64_t k, int64_t length)
 {
@@ -304,7 +281,7 @@ DOT static bool add_strip(struct job *job, int64_t column, int64_t k, int64_t le
     struct one_row *const m = job->memory;
     const int64_t count = BSMI_MIN(STRIP, t->columns - column);
     struct bsmi_upcoming next = bsmi_find_upcoming(t, column + STRIP, STRIP, k, length);
-    struct seen seen = { _mm512_setzero_si512(), _mm512_setzero_si512() };
+    struct bsmi_seen_scales seen = { _mm512_setzero_si512(), _mm512_setzero_si512() };
     float *const sums = t->sums + column;             /* whole strips */
     __m512 totals[SIXTEENS] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
     if (k > 0) totals[0] = _mm512_loadu_ps(sums), totals[1] = _mm512_loadu_ps(sums + SIXTEEN);
@@ -321,11 +298,11 @@ DOT static bool add_strip(struct job *job, int64_t column, int64_t k, int64_t le
             copy_last_lines(m, whole * LINE,
                             bsmi_round_up(part.length - whole * BSMI_GROUP, BSMI_NIBBLE_GROUP) / 2);
         bsmi_ask_for_scales(t, column + STRIP, STRIP, part.k, part.length);
-        for (int w = 0; w < SIXTEENS; w++) totals[w] = add_chunk(&chunk, w, totals[w], job->bounds, &seen);
+        for (int w = 0; w < SIXTEENS; w++) totals[w] = add_chunk(&chunk, w, totals[w], &job->scales, &seen);
     }
     _mm512_storeu_ps(sums, totals[0]);
     _mm512_storeu_ps(sums + SIXTEEN, totals[1]);
-    return scales_will_do(job, &seen);
+    return bsmi_stored_scales_will_do(&job->scales, &seen);
 }
 
 DOT static bool add_stretches(struct job *job)
@@ -333,7 +310,9 @@ DOT static bool add_stretches(struct job *job)
     const struct bsmi_tile *t = job->tile;
     for (int64_t k = 0; k < t->k; k += BSMI_DIGITS_LENGTH) {
         const int64_t length = BSMI_MIN(BSMI_DIGITS_LENGTH, t->k - k);
-        if (!bsmi_digits_make(t, k, length, &job->memory->digits)) return false;
+        struct bsmi_upcoming first = bsmi_first_of_row(t, sizeof(struct bsmi_fp4_panel), STRIP, k, length);
+        if (!bsmi_row_is_kept(t) && !bsmi_digits_make(t, k, length, &first, &job->memory->digits)) return false;
+        bsmi_keep_row(t, t->k <= BSMI_DIGITS_LENGTH);
         for (int64_t j = 0; t->prepacked_b == NULL && j < t->columns; j += STRIP)
             if (!add_strip(job, j, k, length)) return false;
         for (int64_t j = 0; t->prepacked_b != NULL && j < t->columns; j += SIXTEEN)
@@ -345,11 +324,14 @@ DOT static bool add_stretches(struct job *job)
 DOT void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch)
 {
     unsigned char *const memory = (unsigned char *)scratch + bsmi_bf16_exponents_bytes(tile->rows, tile->columns);
-    struct job job = { .tile = tile, .memory = (struct one_row *)(void *)memory, .exponents = scratch,
-                       .bounds = bsmi_scale_bounds(tile->b.matrix->element) };
+    struct job job = { .tile = tile, .memory = (struct one_row *)(void *)memory,
+                       .scales = { tile, bsmi_scale_bounds(tile->b.matrix->element), scratch, false } };
     for (int r = 0; r < STRIP; r++) job.memory->last_rows[r] = job.memory->last_lines[r];
-    const bool done = tile->rows == 1 && tile->k > 0 && !bsmi_row_has_exponent(tile) && add_stretches(&job);
-    if (!done) bsmi_bf16_few_rows_amx(tile, scratch);
+    const bool done = tile->rows == 1 && tile->k > 0
+                      && (bsmi_row_is_kept(tile) || !bsmi_row_has_exponent(tile)) && add_stretches(&job);
+    if (done) return;
+    bsmi_keep_row(tile, false);
+    bsmi_bf16_few_rows_amx(tile, scratch);
 }
 
 size_t bsmi_fp4_one_row_vnni_scratch_bytes(int64_t rows, int64_t columns)

@@ -97,11 +97,14 @@ AVX512_INLINE void make_slice(__m512i numbers, int64_t slice, struct bsmi_digits
         (uint8_t)BSMI_MAX(s == 0 ? 1 : d->counts[g], integers.exact ? BSMI_MAX(counts[0], counts[1]) : 1);
 }
 
-AVX512 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *d)
+AVX512 bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_upcoming *b,
+                             struct bsmi_digits *d)
 {
-    if (!bsmi_row_numbers_make(tile, k, length, &d->row)) return false;
-    for (int64_t s = 0; s < bsmi_ceil_div(length, BSMI_GROUP) * BSMI_GROUP_SLICES; s++)
+    if (!bsmi_row_numbers_make(tile, k, length, b, &d->row)) return false;
+    for (int64_t s = 0; s < bsmi_ceil_div(length, BSMI_GROUP) * BSMI_GROUP_SLICES; s++) {
+        bsmi_ask_for_upcoming(b, BSMI_ASK_A_SLICE);
         make_slice(_mm512_load_si512(d->row.numbers[s]), s, d);
+    }
     return true;
 }
 
@@ -123,9 +126,13 @@ AVX512_INLINE void make_first_block(__m512i numbers, int64_t slice, struct bsmi_
     d->half_units[slice] = of_field(integers.unit_field - 1);
 }
 
-AVX512 void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_first_blocks *blocks)
+AVX512 void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_upcoming *b,
+                                   struct bsmi_first_blocks *blocks)
 {
-    for (int64_t s = 0; s < slices; s++) make_first_block(_mm512_load_si512(row->numbers[s]), s, blocks);
+    for (int64_t s = 0; s < slices; s++) {
+        bsmi_ask_for_upcoming(b, BSMI_ASK_A_SLICE);
+        make_first_block(_mm512_load_si512(row->numbers[s]), s, blocks);
+    }
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

@@ -29,8 +29,10 @@ struct bsmi_digits {
 };
 
 /* Columns [k, k + length) of the tile's only row, at most BSMI_DIGITS_LENGTH, from a multiple of BSMI_GROUP on; the
- * last group is filled up with zeros.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60]. */
-bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_digits *digits);
+ * last group is filled up with zeros.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60].  b: as in
+ * row_numbers.h. */
+bool bsmi_digits_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_upcoming *b,
+                      struct bsmi_digits *digits);
 
 /* The first 16 columns of each slice alone, for rows of nvfp4, whose scales are no powers of two: integers of two
  * digits, where no partial sum of products with e2m1 times 15, the largest significand of a scale, has more than 24
@@ -44,6 +46,7 @@ struct bsmi_first_blocks {
     bool whole[BSMI_ROW_SLICES];          /* false: it is no such integers */
 };
 
-void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_first_blocks *blocks);
+void bsmi_first_blocks_make(const struct bsmi_row_numbers *row, int64_t slices, struct bsmi_upcoming *b,
+                            struct bsmi_first_blocks *blocks);
 
 #endif

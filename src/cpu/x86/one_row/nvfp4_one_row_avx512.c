@@ -83,12 +83,15 @@ DOT_INLINE void sum_first_block(const uint8_t *codes, __m512 scale, const struct
             _mm512_cvtepi32_ps(_mm512_add_epi32(sums[parity][0], _mm512_slli_epi32(sums[parity][1], 8))), unit);
 }
 
-DOT_INLINE __m512 add_panel(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t slice, __m512 total)
+DOT_INLINE __m512 add_panel(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t slice, __m512 total,
+                            bool ask)
 {
+    if (ask) bsmi_ask_ahead(panel->scales), bsmi_ask_ahead(panel->scales[SLICES]);
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
         const uint8_t *const codes = panel->codes + s * WORDS_OF_SLICE * WORD_BYTES;
         const float *const a = m->numbers[slice + s];
+        for (int w = 0; ask && w < WORDS_OF_SLICE; w++) bsmi_ask_ahead(codes + w * WORD_BYTES);
         const __m512 scales[2] = { scale_numbers(panel->scales[2 * s]), scale_numbers(panel->scales[2 * s + 1]) };
         __m512 chains[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
         if (m->first.whole[slice + s]) {
@@ -123,11 +126,11 @@ DOT_INLINE void make_panel(const struct one_row *m, int64_t group, int64_t lengt
                            const __m512i scales[2], struct bsmi_upcoming *next, struct bsmi_nvfp4_panel *panel)
 {
     const int64_t first = group * BSMI_PANEL_COLUMNS, block = first / BSMI_SHORTEST_BLOCK;
-    bsmi_ask_for_upcoming(next, BSMI_PANEL_ROWS * BSMI_PANEL_COLUMNS / 2);
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
         __m512i words[WORDS_OF_SLICE] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
                                           _mm512_setzero_si512() };
+        bsmi_ask_for_upcoming(next, BSMI_PANEL_ROWS * BSMI_PANEL_COLUMNS / 2 / SLICES);
         if (first + s * BSMI_SLICE < length) load_fours(m->codes.rows, (first + s * BSMI_SLICE) / 2, words);
 #pragma GCC unroll 4
         for (int w = 0; w < WORDS_OF_SLICE; w++)
@@ -142,18 +145,17 @@ DOT_INLINE void make_panel(const struct one_row *m, int64_t group, int64_t lengt
 struct strip { __m512 total; __m512i most; };        /* the largest scale */
 
 DOT_INLINE struct strip add_to(struct strip strip, const struct bsmi_nvfp4_panel *panel, const struct one_row *m,
-                               int64_t slice)
+                               int64_t slice, bool ask)
 {
     const __m512i most = _mm512_max_epu8(_mm512_load_si512(panel->scales), _mm512_load_si512(panel->scales[SLICES]));
-    return (struct strip){ add_panel(panel, m, slice, strip.total), _mm512_max_epu8(strip.most, most) };
+    return (struct strip){ add_panel(panel, m, slice, strip.total, ask), _mm512_max_epu8(strip.most, most) };
 }
 
 DOT static struct strip add_prepacked(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t length,
                                       struct strip strip)
 {
     for (int64_t c = 0; c < length; c += BSMI_PANEL_COLUMNS, panel++) {
-        bsmi_ask_ahead(panel, sizeof *panel);
-        strip = add_to(strip, panel, m, c / BSMI_SLICE);
+        strip = add_to(strip, panel, m, c / BSMI_SLICE, true);
     }
     return strip;
 }
@@ -170,7 +172,7 @@ DOT static struct strip add_stored(const struct bsmi_part *part, struct one_row 
         struct bsmi_nvfp4_panel *const panel = &m->panels[g % 2];
         if (g % 2 == 0) load_fours(m->scales.rows, g * 2 * SLICES, fours);
         make_panel(m, g, part->length, blocks, fours + g % 2 * 2, next, panel);
-        strip = add_to(strip, panel, m, chunk / BSMI_SLICE + g * SLICES);
+        strip = add_to(strip, panel, m, chunk / BSMI_SLICE + g * SLICES, false);
     }
     return strip;
 }
@@ -201,13 +203,16 @@ AVX512 static bool add_stretches(const struct bsmi_tile *t, struct one_row *m)
 {
     for (int64_t k = 0; k < t->k; k += BSMI_ROW_LENGTH) {
         const int64_t length = BSMI_MIN(BSMI_ROW_LENGTH, t->k - k), whole = bsmi_round_up(length, BSMI_ROW_GROUP);
-        if (!bsmi_row_numbers_make(t, k, length, &m->row)) return false;
-        for (int64_t i = 0; i < whole; i += BSMI_SLICE / 2)
+        const bool kept = bsmi_row_is_kept(t);
+        struct bsmi_upcoming first = bsmi_first_of_row(t, sizeof(struct bsmi_nvfp4_panel), STRIP, k, length);
+        if (!kept && !bsmi_row_numbers_make(t, k, length, &first, &m->row)) return false;
+        for (int64_t i = 0; !kept && i < whole; i += BSMI_SLICE / 2)
             _mm512_store_ps(m->numbers[0] + i,
                             _mm512_castsi512_ps(_mm512_slli_epi32(
                                 _mm512_cvtepu16_epi32(_mm256_load_si256(
                                     (const __m256i *)(const void *)(m->row.numbers[0] + i))), 16)));
-        bsmi_first_blocks_make(&m->row, whole / BSMI_SLICE, &m->first);
+        if (!kept) bsmi_first_blocks_make(&m->row, whole / BSMI_SLICE, &first, &m->first);
+        bsmi_keep_row(t, t->k <= BSMI_ROW_LENGTH);
         for (int64_t j = 0; j < t->columns; j += STRIP)
             if (!add_strip(t, m, j, k, length)) return false;
     }
@@ -216,9 +221,11 @@ AVX512 static bool add_stretches(const struct bsmi_tile *t, struct one_row *m)
 
 void bsmi_nvfp4_one_row_avx512(const struct bsmi_tile *tile, void *scratch)
 {
-    const bool done = tile->rows == 1 && tile->k > 0 && !bsmi_row_has_exponent(tile)
-                      && add_stretches(tile, scratch);
-    if (!done) bsmi_bf16_few_rows_amx(tile, scratch);
+    const bool done = tile->rows == 1 && tile->k > 0
+                      && (bsmi_row_is_kept(tile) || !bsmi_row_has_exponent(tile)) && add_stretches(tile, scratch);
+    if (done) return;
+    bsmi_keep_row(tile, false);
+    bsmi_bf16_few_rows_amx(tile, scratch);
 }
 
 size_t bsmi_nvfp4_one_row_avx512_scratch_bytes(int64_t rows, int64_t columns)

@@ -14,12 +14,13 @@
 #define BSMI_ONE_ROW_PANELS_H
 
 #include "cpu/pack.h"
+#include "cpu/x86/upcoming.h"
 
 enum {
     BSMI_PANEL_ROWS = 16, BSMI_PANEL_COLUMNS = 128, BSMI_PANEL_SLICES = BSMI_PANEL_COLUMNS / 32,
     BSMI_PANEL_CODES = BSMI_PANEL_ROWS * BSMI_PANEL_COLUMNS,
     BSMI_PANEL_SCALE_OUTSIDE = 0, BSMI_PANEL_SPECIAL = 96, BSMI_PANEL_LEAST_SPECIAL = 192,
-    BSMI_PANEL_AHEAD = 8192,              /* bytes ahead of what is read that are asked for */
+    BSMI_PANEL_FAR = 8192, BSMI_PANEL_NEAR = 1024,    /* bytes ahead that are asked for */
 };
 
 struct bsmi_fp4_panel { uint8_t codes[BSMI_PANEL_CODES / 2], scales[BSMI_PANEL_ROWS][BSMI_PANEL_SLICES]; };
@@ -36,12 +37,22 @@ static inline const void *bsmi_panel_of(const struct bsmi_tile *tile, size_t byt
            + (size_t)((tile->column + column) / BSMI_PANEL_ROWS * panels + k / BSMI_PANEL_COLUMNS) * bytes;
 }
 
-/* Asks for what lies ahead of `bytes` bytes. */
-__attribute__((always_inline)) static inline void bsmi_ask_ahead(const void *panel, int bytes)
+/* What a kernel reads first of B: the tile's first strip of `rows` rows, as panels or as it is stored. */
+static inline struct bsmi_upcoming bsmi_first_of_row(const struct bsmi_tile *tile, size_t panel_bytes, int64_t rows,
+                                                     int64_t k, int64_t length)
 {
-#pragma GCC unroll 64
-    for (int i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const void *)((uintptr_t)panel + BSMI_PANEL_AHEAD + (uintptr_t)i), 0, 2);
+    const void *const panel = bsmi_panel_of(tile, panel_bytes, 0, k);
+    if (panel == NULL) return bsmi_find_upcoming(tile, 0, rows, k, length);
+    return bsmi_upcoming_stretch(panel, (length + BSMI_PANEL_COLUMNS - 1) / BSMI_PANEL_COLUMNS * (int64_t)panel_bytes);
+}
+
+/* Asks for lines of the stream that is read: one far ahead into the second-level cache, where memory has the time that
+ * it takes, one near into the first, so that none of the places for lines under way is held by a load that waits.  A
+ * line at a time: more at once take those places, and what comes behind them waits too. */
+__attribute__((always_inline)) static inline void bsmi_ask_ahead(const void *line)
+{
+    __builtin_prefetch((const void *)((uintptr_t)line + BSMI_PANEL_FAR), 0, 2);
+    __builtin_prefetch((const void *)((uintptr_t)line + BSMI_PANEL_NEAR), 0, 3);
 }
 
 #endif

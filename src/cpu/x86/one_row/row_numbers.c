@@ -18,7 +18,7 @@ AVX512_INLINE __mmask32 out_of_range(__m512i numbers)
 
 /* Slices that the rows were made ready for. */
 AVX512_INLINE void make_slices(enum bsmi_bf16_kind kind, const struct bsmi_bf16_rows *rows,
-                               uint16_t (*numbers)[BSMI_SLICE], bool *good)
+                               struct bsmi_upcoming *b, uint16_t (*numbers)[BSMI_SLICE], bool *good)
 {
     const int64_t slices = bsmi_ceil_div(rows->part.length, BSMI_SLICE);
     const __m512i table = _mm512_load_si512(rows->table);
@@ -29,6 +29,7 @@ AVX512_INLINE void make_slices(enum bsmi_bf16_kind kind, const struct bsmi_bf16_
                                   ? bf16_load_wide(rows, false, 0, s)
                                   : bf16_decode_row(kind, rows, 0, s, rows->codes[0] + s * bf16_slice_bytes(kind),
                                                     table, &largest);
+        bsmi_ask_for_upcoming(b, BSMI_ASK_A_SLICE);
         bad |= out_of_range(slice);
         _mm512_store_si512(numbers[s], slice);
     }
@@ -36,14 +37,16 @@ AVX512_INLINE void make_slices(enum bsmi_bf16_kind kind, const struct bsmi_bf16_
     *good &= bad == 0;
 }
 
-AVX512 static bool make_chunk(const struct bsmi_bf16_rows *rows, uint16_t (*numbers)[BSMI_SLICE])
+AVX512 static bool make_chunk(const struct bsmi_bf16_rows *rows, struct bsmi_upcoming *b,
+                              uint16_t (*numbers)[BSMI_SLICE])
 {
     bool good = true;
-    BSMI_BY_BF16_KIND(rows->kind, make_slices, rows, numbers, &good)
+    BSMI_BY_BF16_KIND(rows->kind, make_slices, rows, b, numbers, &good)
     return good;
 }
 
-AVX512 bool bsmi_row_numbers_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_row_numbers *row)
+AVX512 bool bsmi_row_numbers_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_upcoming *b,
+                                  struct bsmi_row_numbers *row)
 {
     bool good = true;
     int64_t slices = 0;
@@ -51,7 +54,7 @@ AVX512 bool bsmi_row_numbers_make(const struct bsmi_tile *tile, int64_t k, int64
         const struct bsmi_part part = { tile->a, tile->a_batch, tile->row, 1, 0, k + c,
                                         BSMI_MIN(BSMI_ROW_CHUNK, length - c), NULL };
         bsmi_bf16_rows_make(&part, 0, false, &row->rows);
-        good &= make_chunk(&row->rows, row->numbers + c / BSMI_SLICE);
+        good &= make_chunk(&row->rows, b, row->numbers + c / BSMI_SLICE);
         slices = c / BSMI_SLICE + bsmi_ceil_div(part.length, BSMI_SLICE);
     }
     for (; slices % (BSMI_ROW_GROUP / BSMI_SLICE) != 0; slices++)

@@ -3,6 +3,9 @@
 #define BSMI_ROW_NUMBERS_H
 
 #include "cpu/x86/bf16/bf16_rows_avx512.h"
+#include "cpu/x86/upcoming.h"
+
+enum { BSMI_ASK_A_SLICE = 256 };           /* bytes of B that are asked for while a slice of A is made ready */
 
 enum { BSMI_ROW_LENGTH = 16384, BSMI_ROW_GROUP = 128, BSMI_ROW_SLICES = BSMI_ROW_LENGTH / BSMI_SLICE };
 
@@ -12,8 +15,10 @@ struct bsmi_row_numbers {
 };
 
 /* Columns [k, k + length) of the tile's only row, at most BSMI_ROW_LENGTH, from a multiple of BSMI_ROW_GROUP on, filled
- * up with zeros to a multiple of it.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60]. */
-bool bsmi_row_numbers_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_row_numbers *row);
+ * up with zeros to a multiple of it.  false: it has NaN, an infinity, or a magnitude out of [2^-60, 2^60].  b: what is
+ * read first of B, and asked for meanwhile. */
+bool bsmi_row_numbers_make(const struct bsmi_tile *tile, int64_t k, int64_t length, struct bsmi_upcoming *b,
+                           struct bsmi_row_numbers *row);
 
 /* The tile's only row has scales for which it has an exponent or falls back. */
 bool bsmi_row_has_exponent(const struct bsmi_tile *tile);
