@@ -32,25 +32,34 @@ int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bs
 /* Products of bf16 numbers for one of elements. */
 static int terms_of(const struct bsmi_product *p) { return bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b); }
 
-/* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures.  A step of 128 bytes is
- * four products, each of which takes a cycle for 128 bytes of A and B that it reads in shared memory, and not less than
- * N / 2 cycles; a step's bytes arrive from L2 at 64 a cycle.  Decoding reads and writes each element. */
+/* A step of K of a CTA on kernels for tensor memory, in cycles: four products, each N / 2 cycles; or what passes the
+ * port of its shared memory, 128 bytes a cycle, which reads and writes share: 128 bytes of each row are written once
+ * and read once, and the step's blocks of scales, too. */
+static double tensor_memory_step(const struct bsmi_gemm_instance *g)
+{
+    enum { PRODUCTS = 4, ROW_BYTES = 128, SCALE_BLOCK_BYTES = 512, SHARED_BYTES_A_CYCLE = 128 };
+    static const int scale_blocks[] = { 0, 1, 2, 4 };               /* of 128 rows, in a step */
+    const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
+    const double rows = g->a_box_rows + g->b_box_rows,
+                 blocks = scale_blocks[g->operands] * (1 + ceil(columns / 128.0)),
+                 shared = 2 * (rows * ROW_BYTES + blocks * SCALE_BLOCK_BYTES) / SHARED_BYTES_A_CYCLE;
+    return fmax(PRODUCTS * columns / 2.0, shared);
+}
+
+/* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures (blackwell.md says by how
+ * much it misses them).  Decoding reads and writes each element. */
 static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
-    enum { PRODUCTS = 4, PRODUCT_BYTES = 32, ROW_BYTES = 128, SHARED_BYTES_A_CYCLE = 128, L2_BYTES_A_CYCLE = 64,
-           TILE_CYCLES = 1000 };
-    const double gigahertz = 1.85, memory_bytes_a_nanosecond = 7000, step_columns[] = { 64, 128, 256, 256 };
+    enum { TILE_CYCLES = 1000 };
+    const double gigahertz = 1.65, memory_bytes_a_nanosecond = 7000, step_columns[] = { 64, 128, 256, 256 };
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
-    const double rows = g->a_box_rows + g->b_box_rows;
     const double steps =
         ceil((double)p->k / step_columns[g->operands]) * (g->operands == BSMI_OPERANDS_BF16 ? terms_of(p) : 1);
     const bool split_k = bsmi_cuda_splits_k(g, p, gpu->gemm_clusters[gemm]);
     const int parts = bsmi_codes_parts(g, p->k);
     const double waves =
         (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (split_k ? parts : 1), gpu->gemm_clusters[gemm]);
-    const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
-    const double product = fmax(columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
-    const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
+    const double step = tensor_memory_step(g);
     const double tile = split_k ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
     const double dequantized =
         g->operands == BSMI_OPERANDS_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
