@@ -122,7 +122,7 @@ static void map_rows(const struct device *device, struct ladder_map *map, CUdevi
 static void map_blocks(const struct device *device, struct ladder_map *map, CUdeviceptr data, const struct operand *x,
                        int64_t tile_k, uint32_t box_rows)
 {
-    const uint64_t blocks_along_k = (uint64_t)(x->scale_columns / SCALE_BLOCK_COLUMNS),
+    const uint64_t blocks_along_k = (uint64_t)((x->scale_columns + SCALE_BLOCK_COLUMNS - 1) / SCALE_BLOCK_COLUMNS),
                    row_bytes = blocks_along_k * SCALE_BLOCK_BYTES;
     const uint32_t groups = (uint32_t)(tile_k / bsm_format_get((int)x->matrix.format)->block / SCALE_BLOCK_COLUMNS);
     const uint64_t sizes[] = { 256, 2 * blocks_along_k, (uint64_t)x->packed_bytes / row_bytes },
@@ -157,7 +157,8 @@ void device_load(const struct device *device, const struct problem *p, struct lo
     map_blocks(device, &q->b_blocks, scales[1][PACKED], b, p->format->tile_k, TILE_N);
     q->d = (float *)(uintptr_t)upload(device, x, NULL, p->m * x->d_pitch * (int64_t)sizeof(float));
     q->d_pitch = x->d_pitch, q->m = (int32_t)p->m, q->n = (int32_t)p->n;
-    q->k_tiles = (int32_t)(p->k / p->format->tile_k), q->scale_columns = (int32_t)a->scale_columns;
+    q->k_tiles = (int32_t)((p->k + p->format->tile_k - 1) / p->format->tile_k);
+    q->scale_columns = (int32_t)a->linear_pitch;
     device_clear(device, x);
     device_wait(device, "copies to the device");
 }

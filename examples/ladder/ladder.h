@@ -20,7 +20,8 @@ struct alignas(64) ladder_map { unsigned char opaque[128]; };
 struct ladder_map { _Alignas(64) unsigned char opaque[128]; };
 #endif
 
-/* D = (A x SA)(B x SB)^T.  K is a multiple of the tile's. */
+/* D = (A x SA)(B x SB)^T.  Behind K, TMA fills codes and blocks of scales with zeros, and scales in rows or tiles go on
+ * with zeros. */
 struct ladder_parameters {
     struct ladder_map a, b;               /* bytes of rows, in boxes of a tile; padded e2m1: elements */
     struct ladder_map a_blocks, b_blocks; /* steps 3 to 5: blocks of 128x4 as (256 bytes, 2 a block along K, rows /

@@ -34,7 +34,7 @@ static const char usage[] =
     "  --list     steps and formats\n"
     "  --step     1 to 6; without: all\n"
     "  --format   mxfp8, mxfp4, nvfp4 or mxfp8xmxfp4; without: all\n"
-    "  --m, --n, --k   256, 512, 512; K is a multiple of 128 (mxfp4, nvfp4: of 256)\n"
+    "  --m, --n, --k   256, 512, 512; K is a multiple of 32 (mxfp8xmxfp4: of 128)\n"
     "  --data     whole (numbers whose product is exact) or normal; without: both\n"
     "  --verify   against the exact product (without --bench: done anyway)\n"
     "  --bench    TFLOP/s; on cudasim counts of what was executed, and no time\n"

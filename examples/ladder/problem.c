@@ -66,6 +66,7 @@ static double normal(void) /* nearly: the sum of 12 uniform numbers */
  * 4096. */
 static void fill_whole(struct operand *x)
 {
+    const int64_t pitch = x->linear_pitch;
     /* 0, +-1, +-2, +-3, 4 */
     static const uint8_t e4m3[] = { 0x00, 0x38, 0xb8, 0x40, 0xc0, 0x44, 0xc4, 0x48 };
     /* 1, 2, 4, 1/2; 1, 1.5, 2, 1/2 */
@@ -73,7 +74,9 @@ static void fill_whole(struct operand *x)
     uint8_t *codes = x->matrix.data, *scales = x->matrix.scales;
     const bool bytes = x->matrix.format == BSM_MXFP8_E4M3, nv = x->matrix.format == BSM_NVFP4;
     for (int64_t i = 0; i < x->data_bytes; i++) codes[i] = bytes ? e4m3[draw(8)] : (uint8_t)draw(256);
-    for (int64_t i = 0; i < x->linear_bytes; i++) scales[i] = nv ? ue4m3[draw(4)] : e8m0[draw(4)];
+    for (int64_t row = 0; row < x->matrix.rows; row++)
+        for (int64_t i = 0; i < x->scale_columns; i++)
+            scales[row * pitch + i] = nv ? ue4m3[draw(4)] : e8m0[draw(4)];
 }
 
 static void fill_normal(struct operand *x, bsm_context *context)
@@ -122,13 +125,15 @@ static void operand_make(struct operand *x, bsm_context *context, bsm_format for
 {
     memset(x, 0, sizeof *x);
     x->matrix = (bsm_matrix){ .struct_size = sizeof x->matrix, .format = format, .rows = rows, .columns = k };
+    const int64_t tile_columns = tile_k / bsm_format_get((int)format)->block;
     x->scale_columns = bsm_matrix_scale_columns(&x->matrix);
+    x->linear_pitch = (x->scale_columns + tile_columns - 1) / tile_columns * tile_columns;
+    x->matrix.scale_layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = x->linear_pitch };
+    x->linear_bytes = rows * x->linear_pitch;
     good(bsm_matrix_data_bytes(&x->matrix, &x->data_bytes));
-    good(bsm_matrix_scale_bytes(&x->matrix, &x->linear_bytes));
     x->matrix.data = zeroed(x->data_bytes), x->matrix.scales = zeroed(x->linear_bytes);
     if (data == WHOLE_NUMBERS) fill_whole(x);
     else fill_normal(x, context);
-    const int64_t tile_columns = tile_k / bsm_format_get((int)format)->block;
     x->tiles =
         convert(x, (bsm_scale_layout){ .kind = BSM_LAYOUT_TILES, .tile_rows = SCALE_BLOCK_ROWS,
                                        .tile_columns = tile_columns },
@@ -146,9 +151,9 @@ void problem_make(struct problem *p, bsm_context *context, const struct ladder_f
 {
     if (m < 1 || n < 1 || m > 1 << 24 || n > 1 << 24)
         stop("M is %lld, N is %lld: each is 1 to 16777216", (long long)m, (long long)n);
-    if (k < 1 || k % format->tile_k != 0 || k > 1 << 20)
-        stop("K is %lld: for %s it is a multiple of %d, up to 1048576", (long long)k, format->name,
-             (int)format->tile_k);
+    const int64_t multiple = format->b_is_padded ? format->tile_k : 32; /* what TMA describes */
+    if (k < 1 || k % multiple != 0 || k > 1 << 20)
+        stop("K is %lld: for %s it is a multiple of %d, up to 1048576", (long long)k, format->name, (int)multiple);
     *p = (struct problem){ .format = format, .m = m, .n = n, .k = k, .data = data };
     operand_make(&p->a, context, format->a, m, k, format->tile_k, data);
     operand_make(&p->b, context, format->b, n, k, format->tile_k, data);
@@ -192,7 +197,7 @@ static int64_t verify_rows(const struct problem *p, bsm_context *context, const 
     int64_t count = 0;
     a.rows = rows;
     a.data = (uint8_t *)a.data + p->a.data_bytes / p->m * first,
-    a.scales = (uint8_t *)a.scales + p->a.scale_columns * first;
+    a.scales = (uint8_t *)a.scales + p->a.linear_pitch * first;
     of_magnitudes.data = magnitude;
     good(bsm_matmul_exact(context, &a, &p->b.matrix, &sum, &of_magnitudes));
     for (int64_t i = 0; i < rows; i++)

@@ -18,10 +18,11 @@ const struct ladder_format *ladder_format_of(const char *name);
 
 enum data { WHOLE_NUMBERS, NORMAL_NUMBERS };
 
-/* One operand: rows x K codes, linear scales, the same scales in contiguous tiles of 128 rows, and packed as 128x4. */
+/* One operand: rows x K codes, linear scales, the same scales in contiguous tiles of 128 rows, and packed as 128x4.
+ * Linear rows go on with zeros to the end of a tile of K, which threads read whole. */
 struct operand {
     bsm_matrix matrix;
-    int64_t data_bytes, linear_bytes, tile_bytes, packed_bytes, scale_columns;
+    int64_t data_bytes, linear_bytes, linear_pitch, tile_bytes, packed_bytes, scale_columns;
     uint8_t *tiles, *packed;
 };
 

@@ -40,6 +40,14 @@ def edges_of_several_tiles():
     check_all(ladder("--m", "130", "--n", "267", "--k", "768", "--data", "whole"), "whole")
 
 
+def k_that_ends_within_a_tile():
+    """The last tile of K has one instruction's worth, and the last of several."""
+    for k, name in ((32, "mxfp8"), (704, "mxfp8"), (160, "mxfp4"), (704, "nvfp4")):
+        text = ladder("--m", "130", "--n", "60", "--k", str(k), "--format", name)
+        for data in ("whole", "normal"):
+            check(sorted(right(text, data)) == [(str(step), name) for step in range(1, STEPS + 1)], text)
+
+
 def sm_103a():
     text = ladder("--m", "16", "--n", "24", "--k", "256", "--data", "whole", "--step", "5", device="sm_103a")
     check(len(right(text, "whole")) == len(FORMATS), text)
@@ -63,9 +71,9 @@ def listing():
 
 def wrong_input():
     for arguments, status in ((["--step", "7"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2),
-                              (["x"], 2), (["--k", "192"], 3), (["--m", "0"], 2), (["--kernels", "/nowhere"], 3)):
+                              (["x"], 2), (["--k", "200"], 3), (["--k", "192", "--format", "mxfp8xmxfp4"], 3), (["--m", "0"], 2), (["--kernels", "/nowhere"], 3)):
         ladder(*arguments, expect=status)
     ladder(expect=3, device="sm_90a")
 
 
-script.cases("test_ladder", [less_than_a_tile, edges_of_several_tiles, sm_103a, counts, listing, wrong_input])
+script.cases("test_ladder", [less_than_a_tile, edges_of_several_tiles, k_that_ends_within_a_tile, sm_103a, counts, listing, wrong_input])
