@@ -135,13 +135,18 @@ static void map_blocks(const struct device *device, struct ladder_map *map, CUde
          "cuTensorMapEncodeTiled of scales");
 }
 
+static int64_t d_bytes(const struct loaded *x)
+{
+    return x->problem->m * x->d_pitch * (x->problem->d_is_half ? (int64_t)sizeof(uint16_t) : (int64_t)sizeof(float));
+}
+
 /* The scales that a step reads. */
 static int layout_of(int step) { return step == 1 ? LINEAR : step == 2 ? TILES : PACKED; }
 
 void device_load(const struct device *device, const struct problem *p, struct loaded *x)
 {
     const struct operand *a = &p->a, *b = &p->b;
-    *x = (struct loaded){ .problem = p, .d_pitch = (p->n + 3) / 4 * 4 };
+    *x = (struct loaded){ .problem = p, .d_pitch = (p->n + 7) / 8 * 8 };
     struct ladder_parameters *q = &x->parameters;
     const CUdeviceptr scales[2][3] = {
         { upload(device, x, a->matrix.scales, a->linear_bytes), upload(device, x, a->tiles, a->tile_bytes),
@@ -151,11 +156,12 @@ void device_load(const struct device *device, const struct problem *p, struct lo
     };
     memcpy(x->scales, scales, sizeof scales);
     x->a = upload(device, x, a->matrix.data, a->data_bytes), x->b = upload(device, x, b->matrix.data, b->data_bytes);
-    map_rows(device, &q->a, x->a, &a->matrix, a->data_bytes, TILE_M, false);
+    map_rows(device, &q->a, x->a, &a->matrix, a->data_bytes, TILE_M, p->format->a_is_padded);
     map_rows(device, &q->b, x->b, &b->matrix, b->data_bytes, TILE_N, p->format->b_is_padded);
     map_blocks(device, &q->a_blocks, scales[0][PACKED], a, p->format->tile_k, TILE_M);
     map_blocks(device, &q->b_blocks, scales[1][PACKED], b, p->format->tile_k, TILE_N);
-    q->d = (float *)(uintptr_t)upload(device, x, NULL, p->m * x->d_pitch * (int64_t)sizeof(float));
+    q->d = (void *)(uintptr_t)upload(device, x, NULL, d_bytes(x));
+    q->d_is_half = p->d_is_half;
     q->d_pitch = x->d_pitch, q->m = (int32_t)p->m, q->n = (int32_t)p->n;
     q->k_tiles = (int32_t)((p->k + p->format->tile_k - 1) / p->format->tile_k);
     q->scale_columns = (int32_t)a->linear_pitch;
@@ -196,18 +202,21 @@ void device_wait(const struct device *device, const char *what)
 
 float *device_result(const struct device *device, const struct loaded *x)
 {
-    const size_t bytes = (size_t)(x->problem->m * x->d_pitch) * sizeof(float);
-    float *d = malloc(bytes);
+    const int64_t count = x->problem->m * x->d_pitch;
+    float *d = malloc((size_t)count * sizeof(float));
     if (d == NULL) stop("no memory for D");
-    call(device, device->cu->cuMemcpyDtoHAsync(d, (CUdeviceptr)(uintptr_t)x->parameters.d, bytes, NULL),
+    uint16_t *halves = (uint16_t *)d + (x->problem->d_is_half ? count : 0);
+    call(device,
+         device->cu->cuMemcpyDtoHAsync(halves, (CUdeviceptr)(uintptr_t)x->parameters.d, (size_t)d_bytes(x), NULL),
          "cuMemcpyDtoHAsync");
     device_wait(device, "the product");
+    for (int64_t i = 0; x->problem->d_is_half && i < count; i++) d[i] = bsm_element_decode(BSM_FP16, halves[i]);
     return d;
 }
 
 void device_clear(const struct device *device, const struct loaded *x)
 {
-    const size_t bytes = (size_t)(x->problem->m * x->d_pitch) * sizeof(float);
-    call(device, device->cu->cuMemsetD8Async((CUdeviceptr)(uintptr_t)x->parameters.d, 0xff, bytes, NULL),
+    const CUdeviceptr d = (CUdeviceptr)(uintptr_t)x->parameters.d;
+    call(device, device->cu->cuMemsetD8Async(d, 0xff, (size_t)d_bytes(x), NULL),
          "cuMemsetD8Async");
 }

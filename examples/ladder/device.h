@@ -36,7 +36,8 @@ void device_unload(const struct device *device, struct loaded *loaded);
 void device_launch(const struct device *device, struct loaded *loaded, int step);
 void device_wait(const struct device *device, const char *what);
 
-/* D, d_pitch floats a row; the caller frees it.  Before a launch: what device_clear left there, NaN. */
+/* D, d_pitch floats a row (of fp16 D its values); the caller frees it.  Before a launch: what device_clear left there,
+ * NaN. */
 float *device_result(const struct device *device, const struct loaded *loaded);
 void device_clear(const struct device *device, const struct loaded *loaded);
 

@@ -27,9 +27,9 @@ struct ladder_parameters {
     struct ladder_map a_blocks, b_blocks; /* steps 3 to 5: blocks of 128x4 as (256 bytes, 2 a block along K, rows /
                                              128) */
     const uint8_t *a_scales, *b_scales;   /* step 1: rows of scale_columns bytes; step 2: contiguous tiles */
-    float *d;
-    int64_t d_pitch;                      /* elements, a multiple of 4 */
-    int32_t m, n, k_tiles, scale_columns;
+    void *d;                              /* fp32, or fp16 */
+    int64_t d_pitch;                      /* elements, a multiple of 8 */
+    int32_t m, n, k_tiles, scale_columns, d_is_half;
 };
 
 #endif

@@ -11,9 +11,9 @@ static void good(bsm_status status)
 /* The library names a kernel after what it multiplies by and its tile. */
 static int kernel_of(const struct ladder_format *format, const char *tile)
 {
-    const char *kind = format->a != BSM_MXFP4 && format->a != BSM_NVFP4 ? "mxf8f6f4"
-                       : format->a == BSM_MXFP4                         ? "mxf4"
-                                                                        : "mxf4nvf4";
+    const char *kind = format->a != format->b || format->a == BSM_MXFP8_E4M3 ? "mxf8f6f4"
+                       : format->a == BSM_MXFP4                              ? "mxf4"
+                                                                             : "mxf4nvf4";
     char name[64];
     snprintf(name, sizeof name, "cuda_tcgen05_%s_%s", kind, tile);
     for (int i = 0; bsm_kernel_name(i) != NULL; i++)
@@ -35,7 +35,8 @@ void library_plan(struct library_product *x, bsm_context *context, const struct 
     *x = (struct library_product){ .context = context };
     x->a = on_device(&p->a, loaded->a, loaded->scales[0][PACKED]);
     x->b = on_device(&p->b, loaded->b, loaded->scales[1][PACKED]);
-    x->d = (bsm_matrix){ .struct_size = sizeof x->d, .format = BSM_FORMAT_FP32, .rows = p->m, .columns = p->n,
+    x->d = (bsm_matrix){ .struct_size = sizeof x->d, .format = p->d_is_half ? BSM_FORMAT_FP16 : BSM_FORMAT_FP32,
+                         .rows = p->m, .columns = p->n,
                          .data = loaded->parameters.d, .pitch = loaded->d_pitch };
     x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a, .b = &x->b, .d = &x->d };
     good(bsm_context_force_kernel(context, kernel_of(p->format, tile)));

@@ -14,8 +14,8 @@
 static const char *const steps[LADDER_STEPS] = {
     "scales row-major, through registers into tensor memory", "scales in contiguous tiles, through registers",
     "scales packed as 128x4, by TMA, through registers",      "scales packed as 128x4, by TMA and tcgen05.cp",
-    "as step 4, software-pipelined and persistent",
-    "the library's kernel: specialized warps, persistent, grouped order of tiles",
+    "as step 4, software-pipelined and persistent, grouped order of tiles",
+    "the library's kernel: specialized warps, persistent",
 };
 
 struct options {
@@ -23,19 +23,21 @@ struct options {
     const struct ladder_format *format; /* NULL: all */
     int64_t m, n, k;
     bool whole, normal; /* data: both without --data */
+    bool half;          /* D in fp16 */
     bool list, verify, bench;
     const char *kernels, *tile;
 };
 
 static const char usage[] =
-    "usage: ladder [--list] [--step N] [--format NAME] [--m M] [--n N] [--k K] [--data KIND]\n"
+    "usage: ladder [--list] [--step N] [--format NAME] [--m M] [--n N] [--k K] [--data KIND] [--d TYPE]\n"
     "              [--verify] [--bench] [--kernels FOLDER] [--tile TILE]\n"
     "  D = (A x SA)(B x SB)^T by steps that each do one thing better, on a GPU with tensor memory (sm_100a).\n"
     "  --list     steps and formats\n"
     "  --step     1 to 6; without: all\n"
-    "  --format   mxfp8, mxfp4, nvfp4 or mxfp8xmxfp4; without: all\n"
-    "  --m, --n, --k   256, 512, 512; K is a multiple of 32 (mxfp8xmxfp4: of 128)\n"
+    "  --format   mxfp8, mxfp4, nvfp4, mxfp8xmxfp4 or mxfp4xmxfp8; without: all\n"
+    "  --m, --n, --k   256, 512, 512; K is a multiple of 32 (mxfp8 beside mxfp4: of 128)\n"
     "  --data     whole (numbers whose product is exact) or normal; without: both\n"
+    "  --d        fp32 or fp16; without: fp32\n"
     "  --verify   against the exact product (without --bench: done anyway)\n"
     "  --bench    TFLOP/s; on cudasim counts of what was executed, and no time\n"
     "  --kernels  the folder of step1.fatbin, ... (or step1.ptx, ...)\n"
@@ -69,6 +71,7 @@ static struct options read_options(int argc, char **argv)
         { "list", 0, NULL, 'l' },    { "step", 1, NULL, 's' }, { "format", 1, NULL, 'f' }, { "m", 1, NULL, 'm' },
         { "n", 1, NULL, 'n' },       { "k", 1, NULL, 'k' },    { "verify", 0, NULL, 'v' }, { "bench", 0, NULL, 'b' },
         { "kernels", 1, NULL, 'K' }, { "data", 1, NULL, 'd' }, { "tile", 1, NULL, 't' },   { "help", 0, NULL, 'h' },
+        { "d", 1, NULL, 'D' },
         { NULL, 0, NULL, 0 }
     };
     struct options o = { .m = 256, .n = 512, .k = 512, .whole = true, .normal = true, .kernels = LADDER_KERNELS_FOLDER,
@@ -87,6 +90,10 @@ static struct options read_options(int argc, char **argv)
         case 'd':
             o.whole = strcmp(optarg, "whole") == 0, o.normal = strcmp(optarg, "normal") == 0;
             if (!o.whole && !o.normal) wrong_usage("--data is whole or normal, not ", optarg);
+            break;
+        case 'D':
+            o.half = strcmp(optarg, "fp16") == 0;
+            if (!o.half && strcmp(optarg, "fp32") != 0) wrong_usage("--d is fp32 or fp16, not ", optarg);
             break;
         case 'v': o.verify = true; break;
         case 'b': o.bench = true; break;
@@ -183,6 +190,7 @@ static int run_format(struct run *run, const struct options *o, const struct lad
     struct problem problem;
     int wrong = 0;
     problem_make(&problem, run->cpu, format, o->m, o->n, o->k, data);
+    problem.d_is_half = o->half;
     device_load(run->device, &problem, &run->x);
     if (wants(o, LADDER_STEPS)) library_plan(&run->product, run->gpu, &run->x, o->tile);
     for (int step = 1; step <= LADDER_STEPS; step++)

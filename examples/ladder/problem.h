@@ -5,14 +5,14 @@
 
 #include <blockscale.h>
 
-/* What the four columns of the ladder multiply. */
+/* What the ladder multiplies. */
 struct ladder_format {
     const char *name, *suffix; /* on the command line; of the kernels' names */
     bsm_format a, b;
     int64_t tile_k, instruction_k; /* elements of K: of a tile, of one instruction */
-    bool b_is_padded;              /* e2m1 beside e4m3: TMA spreads it to a byte each */
+    bool a_is_padded, b_is_padded; /* e2m1 beside e4m3: TMA spreads it to a byte each */
 };
-enum { LADDER_FORMATS = 4 };
+enum { LADDER_FORMATS = 5 };
 extern const struct ladder_format ladder_formats[LADDER_FORMATS];
 const struct ladder_format *ladder_format_of(const char *name);
 
@@ -30,6 +30,7 @@ struct problem {
     const struct ladder_format *format;
     int64_t m, n, k;
     enum data data;
+    bool d_is_half;                       /* D is fp16, sums rounded once to nearest */
     struct operand a, b;
 };
 
@@ -38,9 +39,9 @@ void problem_make(struct problem *problem, bsm_context *context, const struct la
                   int64_t n, int64_t k, enum data data);
 void problem_free(struct problem *problem);
 
-/* D, m rows d_pitch floats apart, against the exact product: whole numbers bit by bit, others within the bound of
- * tensor cores that cut each term and each sum off (examples/ladder/README.md).  Large problems: some of the rows.
- * Returns the elements that differ, and prints the first. */
+/* D, m rows d_pitch floats apart (of fp16 D its values), against the exact product: whole numbers bit by bit, others
+ * within the bound of tensor cores that cut each term and each sum off (examples/ladder/README.md).  Large problems:
+ * some of the rows. Returns the elements that differ, and prints the first. */
 int64_t problem_verify(const struct problem *problem, bsm_context *context, const float *d, int64_t d_pitch);
 
 /* Ends the program with a sentence. */

@@ -31,16 +31,23 @@ struct barriers {
     uint64_t full[STAGES], empty[STAGES], done;
 }; /* one arrival each */
 
-/* Tiles of D, those of a column one behind the other. */
+/* Tiles of D in bands of eight rows of them, a band's columns one behind the other: CTAs that run at one time share
+ * lines of A and of B in the L2 cache. */
 struct tiles {
-    int rows, count;
+    enum { BAND = 8 };
+    int rows, columns, count;
 
     __device__ explicit tiles(const ladder_parameters &p)
-        : rows((p.m + TILE_M - 1) / TILE_M), count(rows * ((p.n + TILE_N - 1) / TILE_N))
+        : rows((p.m + TILE_M - 1) / TILE_M), columns((p.n + TILE_N - 1) / TILE_N), count(rows * columns)
     {
     }
-    __device__ int m(int tile) const { return tile % rows * TILE_M; }
-    __device__ int n(int tile) const { return tile / rows * TILE_N; }
+    __device__ int first_row(int tile) const { return tile / (BAND * columns) * BAND; }
+    __device__ int band_rows(int tile) const { return min(static_cast<int>(BAND), rows - first_row(tile)); }
+    __device__ int m(int tile) const
+    {
+        return (first_row(tile) + tile % (BAND * columns) % band_rows(tile)) * TILE_M;
+    }
+    __device__ int n(int tile) const { return tile % (BAND * columns) / band_rows(tile) * TILE_N; }
 };
 
 /* Fills the stage at `at`, which is empty, and goes on. */

@@ -18,21 +18,23 @@ enum { D_COLUMN = 0, A_SCALE_COLUMN = TILE_N, B_SCALE_COLUMN = A_SCALE_COLUMN + 
 /* ---- formats ---- */
 
 template <mma_kind KIND_, mma_scale_vector VECTOR_, int SCALES_A_STEP_, mma_element A, mma_element B,
-          mma_scale_type SCALES, int B_ROW_BYTES>
+          mma_scale_type SCALES, int A_ROW_BYTES, int B_ROW_BYTES>
 struct format {
     static constexpr mma_kind KIND = KIND_;
     static constexpr mma_scale_vector VECTOR = VECTOR_;
     static constexpr int SCALES_A_STEP = SCALES_A_STEP_; /* of a row, in one instruction */
     static constexpr int GROUPS = K_STEPS * SCALES_A_STEP / SCALE_BLOCK_COLUMNS;
-    static constexpr int OPERAND_BYTES = TILE_M * TILE_ROW_BYTES + TILE_N * B_ROW_BYTES; /* that TMA counts */
+    static constexpr int OPERAND_BYTES = TILE_M * A_ROW_BYTES + TILE_N * B_ROW_BYTES; /* that TMA counts */
     static constexpr int SCALE_BYTES = (TILE_M + TILE_N) * 4 * GROUPS;
     static constexpr uint32_t INSTRUCTION =
         mma_instruction_descriptor({ KIND, A, B, TILE_M, TILE_N, MMA_D_F32, SCALES });
 };
-using mxfp8 = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 128>;
-using mxfp4 = format<MMA_MXF4, BLOCK_32, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 128>;
-using nvfp4 = format<MMA_MXF4NVF4, BLOCK_16, 4, MMA_E2M1, MMA_E2M1, MMA_UE4M3, 128>;
-using mixed = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E2M1, MMA_UE8M0, 64>; /* 64 bytes fill 128: 8 of 16 */
+using mxfp8 = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 128, 128>;
+using mxfp4 = format<MMA_MXF4, BLOCK_32, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 128, 128>;
+using nvfp4 = format<MMA_MXF4NVF4, BLOCK_16, 4, MMA_E2M1, MMA_E2M1, MMA_UE4M3, 128, 128>;
+/* 64 bytes fill 128: 8 of 16 */
+using mixed = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E2M1, MMA_UE8M0, 128, 64>;
+using mixed_a = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E2M1, MMA_E4M3, MMA_UE8M0, 64, 128>;
 
 /* ---- shared memory ---- */
 
@@ -153,6 +155,30 @@ template <int GROUPS> struct alignas(4 * GROUPS) row_scales {
     uint32_t word[GROUPS];
 };
 
+/* Columns of one row of D, of which the matrix has `columns`: 16 bytes at a time, up to the pitch. */
+__device__ static inline void store_floats(float *to, const uint32_t (&r)[32], int columns)
+{
+#pragma unroll
+    for (int i = 0; i < 32; i += 4) {
+        const uint4 four = { r[i], r[i + 1], r[i + 2], r[i + 3] };
+        if (i < columns) *reinterpret_cast<uint4 *>(to + i) = four;
+    }
+}
+
+__device__ static inline uint32_t two_halves(uint32_t low, uint32_t high)
+{
+    return cvt_f16x2(__uint_as_float(low), __uint_as_float(high));
+}
+__device__ static inline void store_halves(uint16_t *to, const uint32_t (&r)[32], int columns)
+{
+#pragma unroll
+    for (int i = 0; i < 32; i += 8) {
+        const uint4 eight = { two_halves(r[i], r[i + 1]), two_halves(r[i + 2], r[i + 3]),
+                              two_halves(r[i + 4], r[i + 5]), two_halves(r[i + 6], r[i + 7]) };
+        if (i < columns) *reinterpret_cast<uint4 *>(to + i) = eight;
+    }
+}
+
 /* Row m + threadIdx.x of D, the tile's columns, 32 at a time. */
 __device__ static inline void store_tile(const ladder_parameters &p, uint32_t tensor, int m, int n)
 {
@@ -163,12 +189,9 @@ __device__ static inline void store_tile(const ladder_parameters &p, uint32_t te
         tcgen05_ld<SHAPE_32X32B, 32>(r, tensor + lanes_of_warp() + D_COLUMN + column);
         tcgen05_wait_ld(r);
         if (row >= p.m) continue;
-        float *to = p.d + row * p.d_pitch + n + column;
-#pragma unroll
-        for (int i = 0; i < 32; i += 4) {
-            const uint4 four = { r[i], r[i + 1], r[i + 2], r[i + 3] };
-            if (n + column + i < p.n) *reinterpret_cast<uint4 *>(to + i) = four; /* up to the pitch, a multiple of 4 */
-        }
+        const int64_t at = row * p.d_pitch + n + column;
+        if (p.d_is_half) store_halves(static_cast<uint16_t *>(p.d) + at, r, p.n - n - column);
+        else store_floats(static_cast<float *>(p.d) + at, r, p.n - n - column);
     }
 }
 
@@ -184,4 +207,5 @@ __device__ static inline void store_tile(const ladder_parameters &p, uint32_t te
     LADDER_KERNEL(step, mxfp8) \
     LADDER_KERNEL(step, mxfp4) \
     LADDER_KERNEL(step, nvfp4) \
-    LADDER_KERNEL(step, mixed)
+    LADDER_KERNEL(step, mixed) \
+    LADDER_KERNEL(step, mixed_a)

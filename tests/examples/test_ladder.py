@@ -11,7 +11,7 @@ import script
 from script import check
 
 LADDER, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-STEPS, FORMATS = 6, ["mxfp8", "mxfp4", "nvfp4", "mxfp8xmxfp4"]
+STEPS, FORMATS = 6, ["mxfp8", "mxfp4", "nvfp4", "mxfp8xmxfp4", "mxfp4xmxfp8"]
 
 
 def ladder(*arguments, expect=0, device="sm_100a"):
@@ -48,6 +48,19 @@ def k_that_ends_within_a_tile():
             check(sorted(right(text, data)) == [(str(step), name) for step in range(1, STEPS + 1)], text)
 
 
+def d_in_fp16():
+    """Sums that are rounded once, in rows that end within 16 bytes."""
+    text = ladder("--m", "20", "--n", "267", "--k", "384", "--d", "fp16", "--format", "mxfp8")
+    for data in ("whole", "normal"):
+        check(sorted(right(text, data)) == [(str(step), "mxfp8") for step in range(1, STEPS + 1)], text)
+
+
+def bands_of_tiles():
+    """Step 5: a band of eight rows of tiles and one of one row, two columns each, on two SMs."""
+    text = ladder("--m", "1030", "--n", "260", "--k", "128", "--format", "mxfp8", "--step", "5", "--data", "whole")
+    check(right(text, "whole") == [("5", "mxfp8")], text)
+
+
 def sm_103a():
     text = ladder("--m", "16", "--n", "24", "--k", "256", "--data", "whole", "--step", "5", device="sm_103a")
     check(len(right(text, "whole")) == len(FORMATS), text)
@@ -70,10 +83,11 @@ def listing():
 
 
 def wrong_input():
-    for arguments, status in ((["--step", "7"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2),
+    for arguments, status in ((["--step", "7"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2), (["--d", "bf16"], 2),
                               (["x"], 2), (["--k", "200"], 3), (["--k", "192", "--format", "mxfp8xmxfp4"], 3), (["--m", "0"], 2), (["--kernels", "/nowhere"], 3)):
         ladder(*arguments, expect=status)
     ladder(expect=3, device="sm_90a")
 
 
-script.cases("test_ladder", [less_than_a_tile, edges_of_several_tiles, k_that_ends_within_a_tile, sm_103a, counts, listing, wrong_input])
+script.cases("test_ladder", [less_than_a_tile, edges_of_several_tiles, k_that_ends_within_a_tile,
+                             d_in_fp16, bands_of_tiles, sm_103a, counts, listing, wrong_input])
