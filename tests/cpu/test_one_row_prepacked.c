@@ -215,7 +215,7 @@ static void sums_that_need_rounding(struct test *t)
  * went by a kernel that needs the memory. */
 static void kept_rows(struct test *t)
 {
-    enum { K = 256, N = 40, MATRICES = 3 };
+    enum { K = 4096, N = 17, MATRICES = 2 };
     const bsm_context_options options = { .struct_size = sizeof options, .threads = 1 };
     bsm_context *context = NULL;
     if (skipped(t)) return;
