@@ -45,4 +45,14 @@ def a_plan_is_explained():
     script.check("hip_mfma_scale_" in out and "lane order" in out, out)
 
 
-script.cases("test_verify_hip", [pairs_agree, a_plan_is_explained])
+def prepacked_weights_are_timed():
+    needs_a_gpu()
+    small = ["-m", "8", "-n", "64", "-k", "64", "-r", "1", "--prepacked"]
+    out = script.run([command, "bench", "--device", "hip", "--format", "mxfp4", *small])
+    script.check("packed B hip_mfma_scale_32x128_prepacked" in out, out)
+    script.run_in(".", [command, "bench", "--device", "hip", "--format", "bf16", *small], 3,
+                  "no prepacked form that could be kept")
+    script.run_in(".", [command, "bench", "--format", "mxfp4", *small], 2, "--prepacked is for --device cuda or hip")
+
+
+script.cases("test_verify_hip", [pairs_agree, a_plan_is_explained, prepacked_weights_are_timed])

@@ -22,7 +22,10 @@ static void bytes_text(int64_t bytes, char *text, size_t room)
 
 static void print_plan(const struct gpu_report *report, const struct gpu_side *side)
 {
+    static const char with_packed[] = "; with prepacked B: ";
+    const char *packed = report->what->prepacked ? strstr(side->plan, with_packed) : NULL;
     plan_print("  plan     ", side->plan, report->what->verbose || report->what->explain);
+    if (packed != NULL) printf("  packed B %s\n", packed + strlen(with_packed));
     for (int i = 0; i < 2 && side->rows[i][0] != '\0'; i++) {
         printf("  rows     ");
         cli_print_wrapped(stdout, side->rows[i], 11, 11);
