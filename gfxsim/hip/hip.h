@@ -72,6 +72,7 @@ struct hip_graph_exec { struct hip_graph_exec *next; struct work *work; uint32_t
 struct hip {
     pthread_mutex_t lock;
     bool initialised;
+    bool counts;                          /* GFXSIM_COUNTS */
     hipError_t fault;                     /* of a kernel: given by all later calls */
     struct machine machine;
     struct hip_module *modules;

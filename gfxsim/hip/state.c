@@ -35,6 +35,7 @@ static bool read_environment(struct machine_options *o)
                     && environment_yes_or_no(e, "GFXSIM_CHECK_RACES", &o->check_races)
                     && environment_yes_or_no(e, "GFXSIM_CHECK_UNINITIALISED", &o->check_uninitialised)
                     && environment_yes_or_no(e, "GFXSIM_CHECK_HAZARDS", &o->check_hazards)
+                    && environment_yes_or_no(e, "GFXSIM_COUNTS", &hip.counts)
                     && environment_choice(e, "GFXSIM_SCHEDULE", schedules, 3, &schedule)
                     && environment_choice(e, "GFXSIM_ROUNDING", roundings, 3, &rounding)
                     && environment_choice(e, "GFXSIM_BARRIERS", barriers, 2, &barrier);

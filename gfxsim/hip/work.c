@@ -39,7 +39,11 @@ static hipError_t run_kernel(const struct work *w)
                               .grid = { w->grid[0], w->grid[1], w->grid[2] },
                               .block = { w->block[0], w->block[1], w->block[2] }, .dynamic_lds = w->lds,
                               .arguments = w->arguments, .argument_bytes = w->argument_bytes };
-    if (launch_run(&hip.machine, &l, &report)) return hipSuccess;
+    const bool ran = launch_run(&hip.machine, &l, &report);
+    if (hip.counts)
+        hip_say("gfxsim: kernel %s: %llu instructions touched LDS, %llu bank conflicts\n", l.kernel->name,
+                (unsigned long long)hip.machine.lds_accesses, (unsigned long long)hip.machine.bank_conflicts);
+    if (ran) return hipSuccess;
     hip_say("%s", report.text);
     hip.fault = fault_code(report.code);
     return hipSuccess;                                                    /* the next call tells of it */
