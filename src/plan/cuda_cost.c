@@ -141,7 +141,9 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
     /* Prepacked weights are loaded before the kernel in front ends, where that leaves room: half of the SMs are enough
      * for this one. */
     if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->sm_count) launches -= EARLY_LAUNCH_NANOSECONDS;
-    const double all = waves * (tile + steps * step) + (last > 0 ? tile + steps * (alone ? g->cost.alone : step) : 0);
+    const bool halves = p->groups == 0 && bsmi_gemm_tiles_in_halves(g, p->m, tiles, clusters) > 0;
+    const double of_last = halves ? g->cost.half : alone ? g->cost.alone : step;
+    const double all = waves * (tile + steps * step) + (last > 0 ? tile + steps * of_last : 0);
     return launches + (p->groups > 0 ? fmax(all, arriving_nanoseconds(p)) : all);
 }
 

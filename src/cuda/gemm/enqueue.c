@@ -74,8 +74,8 @@ bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct 
         .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[gemm], p->groups > 0 ? 0 : c->row_tiles),
         .tiles = bsmi_cuda_tiles(instance, p),
     };
-    const int64_t tiles = given.gemm.tiles;
     bsm_status status = operands->fill(run, instance, &given);
+    const int64_t tiles = given.gemm.tiles;
     if (status == BSM_OK) status = map_d(run, instance, &given.gemm);
     return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->split_k ? tiles * c->parts : tiles, &given)
                             : status;

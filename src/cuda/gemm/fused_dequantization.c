@@ -149,6 +149,18 @@ static int a_box_rows(const struct bsmi_product *p, const struct bsmi_gemm_insta
     return fits ? (int)BSMI_MIN(p->m, (int64_t)g->a_box_rows) : g->a_box_rows;
 }
 
+/* Where the last round of tiles would leave half of the SMs idle, its tiles come in halves. */
+static void fill_tiles(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g,
+                       struct bsmi_mixed_input_parameters *m)
+{
+    const bool grouped = run->product->groups > 0;
+    const int64_t tiles = m->gemm.tiles, clusters = run->queue.gpu->gemm_clusters[g - bsmi_gemm_instances],
+                  in_halves = grouped ? 0 : bsmi_gemm_tiles_in_halves(g, run->product->m, tiles, clusters);
+    m->whole_tiles = grouped ? INT64_MAX : tiles - in_halves;
+    m->gemm.tiles = tiles + in_halves;
+    m->a_box_rows = in_halves > 0 ? g->tile_rows / 2 : a_box_rows(run->product, g);
+}
+
 static bsm_status fill_mixed_input(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g,
                                    union bsmi_gemm_launch *to)
 {
@@ -158,7 +170,7 @@ static bsm_status fill_mixed_input(const struct bsmi_cuda_run *run, const struct
     m->a_source = bsmi_cuda_matrix(&p->a), m->b_source = bsmi_cuda_matrix(&p->b), m->k = p->k;
     m->only_exponent_zero = bsmi_cuda_is_bf16(&run->multiply->a);
     m->first_of_call = run->queue.behind == 0;
-    m->a_box_rows = a_box_rows(p, g);
+    fill_tiles(run, g, m);
     if (bsmi_gemm_reads_prepacked(g)) bsmi_cuda_fill_prepacked(p, m);
     return map_operands(run, g, m->a_box_rows, NULL, &m->gemm);
 }

@@ -102,7 +102,10 @@ struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
     struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for fallback rows and columns, too */
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */
-    int32_t a_box_rows;                   /* of boxes of A, for the K-interleaved schedule: no more than there are */
+    int32_t a_box_rows;                   /* of boxes of A: no more than there are */
+    int64_t whole_tiles;                  /* rows of prepacked weights: the tiles behind so many come in two halves, one
+                                             behind the other, and count twice in `tiles`; boxes of A have half of a
+                                             tile's rows then */
     int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it
                                              begins */
 };

@@ -51,12 +51,12 @@
 #define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233 }
 #define BSMI_COST_mxfp4_256x64_rows_prepacked         {  350 }
 #define BSMI_COST_mxfp4_128x128_rows_prepacked        {  362 }
-#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  700 }
+#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  700, .half = 362 }
 #define BSMI_COST_nvfp4_64x128_rows_prepacked         {  287, .tile = 1500 }
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  236 }
 #define BSMI_COST_nvfp4_256x64_rows_prepacked         {  355 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  412 }
-#define BSMI_COST_nvfp4_256x128_rows_prepacked        {  715 }
+#define BSMI_COST_nvfp4_256x128_rows_prepacked        {  715, .half = 412 }
 /* Fitted to groups of rows of gpt-oss and DeepSeek-V3, on an H100. */
 #define BSMI_COST_mxfp4_64x256_groups_prepacked       {  520, .narrow = 440, .tile = 3400 }
 #define BSMI_COST_nvfp4_64x256_groups_prepacked       {  560, .narrow = 480, .tile = 3400 }

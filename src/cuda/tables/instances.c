@@ -83,7 +83,8 @@
       .fallback = BSMI_FALLBACK_IN_KERNEL, TILE(rows, 64 * (groups), 1, 1), \
       .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, \
       .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
-      .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .cost = BSMI_COST_##prefix##_##tile },
+      .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .halves = BSMI_MIXED_INPUT_ROWS_HALVES(rows, groups), \
+      .cost = BSMI_COST_##prefix##_##tile },
 #define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
@@ -219,6 +220,13 @@ int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m)
 {
     if (bsmi_gemm_is_of_blackwell(instance) || m < instance->tile_rows) return 0;
     return (int32_t)((m - instance->tile_rows + BSMI_GEMM_WARP_ROWS - 1) / BSMI_GEMM_WARP_ROWS * BSMI_GEMM_WARP_ROWS);
+}
+
+int64_t bsmi_gemm_tiles_in_halves(const struct bsmi_gemm_instance *instance, int64_t m, int64_t tiles,
+                                  int64_t clusters)
+{
+    const int64_t last = tiles % clusters;
+    return instance->halves && m >= instance->tile_rows && 2 * last <= clusters ? last : 0;
 }
 
 static bool have_same_tiles(const struct bsmi_gemm_instance *x, const struct bsmi_gemm_instance *y)

@@ -51,6 +51,7 @@ struct bsmi_gemm_cost {
     int alone;                            /* of CTAs that share an SM: one has it for itself */
     int tile;                             /* no step, but what a tile of groups takes besides, beyond what all take */
     int narrow;                           /* of tiles that need half of their rows or less; 0: products have all rows */
+    int half;                             /* of half of a tile */
 };
 
 /* One instance: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */
@@ -77,6 +78,7 @@ struct bsmi_gemm_instance {
     int sets;                             /* of warps, each with tiles of its own: one stores while the other
                                              multiplies; 0 counts as 1 */
     int step_bytes;                       /* of a row, that a stage has; where codes are multiplied */
+    bool halves;                          /* of the last round's tiles, where there are few of them */
     bool copies_rows;                     /* that TMA cannot describe, by cp.async */
     struct bsmi_gemm_cost cost;
 };
@@ -162,5 +164,10 @@ int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, 
 /* last_row of bsmi_gemm_parameters for matrices of m rows: tiles that begin there end with the last row, or up to 15
  * rows behind it. */
 int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m);
+
+/* Tiles of a product, of m rows each matrix, that come in halves: those of a last round in which `clusters` have a half
+ * each, or fewer. */
+int64_t bsmi_gemm_tiles_in_halves(const struct bsmi_gemm_instance *instance, int64_t m, int64_t tiles,
+                                  int64_t clusters);
 
 #endif

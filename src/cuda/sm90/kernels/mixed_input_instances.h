@@ -90,6 +90,9 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
     X(128x128_rows_prepacked,128, 2,  7, 3) \
     X(256x128_rows_prepacked,256, 2,  4, 2)
 
+/* Whose tiles of a last round that would leave half of the SMs idle come in halves. */
+#define BSMI_MIXED_INPUT_ROWS_HALVES(rows, groups) ((rows) == 256 && (groups) == 2)
+
 /* Two warps load, of a warpgroup that gives several others its registers. */
 #define BSMI_MIXED_INPUT_ROWS_THREADS(groups) ((groups) == 1 ? 128 + 64 : 128 * ((groups) + 1))
 

@@ -18,6 +18,11 @@
 #include "cuda/sm90/pipeline/mixed_input_rows_producer.cuh"
 #include "mixed_input_multiply.cuh"
 
+/* Of tiles that come in halves. */
+template <class CONFIG> struct half_config : CONFIG {
+    static constexpr int ROWS = CONFIG::ROWS / 2, PRODUCT_SUMS = ROWS / 2;
+};
+
 /* What a thread keeps from step to step. */
 template <class CONFIG> struct rows_consumer {
     consumer_thread at;
@@ -107,8 +112,8 @@ template <class CONFIG> __device__ static inline void release_rows(const rows_co
 /* Step STEP of a slice: its products are issued behind those of the step before, which are waited for then, and the
  * next step is decoded into the registers that they have read.  left: steps of the tile behind this one.  True if there
  * is one. */
-template <class CONFIG, int STEP>
-__device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, bool first, int32_t left,
+template <class CONFIG, class TILE, int STEP>
+__device__ static inline bool sum_step(tile_sums<TILE> &sums, rows_consumer<CONFIG> &c, bool first, int32_t left,
                                        const step_operand &now, step_operand &other)
 {
     constexpr int NEXT = (STEP + 1) % CONFIG::CODE_STEPS;
@@ -116,7 +121,7 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
     uint4 codes;
     mbarrier_wait_parity(full_barrier<CONFIG>(c.at.shared, stage), c.ring.parity);
     wgmma_fence();
-    issue_step<CONFIG>(sums, now, c.rows + stage * (CONFIG::A_BYTES / 16));
+    issue_step<TILE>(sums, now, c.rows + stage * (CONFIG::A_BYTES / 16));
     wgmma_commit_group();
     if (NEXT == 0 || left == 0) end_slice<CONFIG>(c);
     if (left > 0) {
@@ -134,45 +139,59 @@ __device__ static inline bool sum_step(tile_sums<CONFIG> &sums, rows_consumer<CO
 }
 
 /* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
-template <class CONFIG>
-__device__ static inline void sum_rows(tile_sums<CONFIG> &sums, rows_consumer<CONFIG> &c, int32_t steps)
+template <class CONFIG, class TILE>
+__device__ static inline void sum_rows(tile_sums<TILE> &sums, rows_consumer<CONFIG> &c, int32_t steps)
 {
     step_operand even, odd = {};
 #pragma unroll
-    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) sums[i] = 0;
+    for (int i = 0; i < TILE::PRODUCT_SUMS; i++) sums[i] = 0;
     begin_slice<CONFIG>(c);
     decode_codes<CONFIG, 0>(c, read_codes<CONFIG, 0>(c), even);
     for (int32_t left = steps - 1;; left -= CONFIG::CODE_STEPS) {
-        if (!sum_step<CONFIG, 0>(sums, c, left + 1 == steps, left, even, odd)) break;
-        if (!sum_step<CONFIG, 1>(sums, c, false, left - 1, odd, even)) break;
-        if (!sum_step<CONFIG, 2>(sums, c, false, left - 2, even, odd)) break;
-        if (!sum_step<CONFIG, 3>(sums, c, false, left - 3, odd, even)) break;
-        if (!sum_step<CONFIG, 4>(sums, c, false, left - 4, even, odd)) break;
-        if (!sum_step<CONFIG, 5>(sums, c, false, left - 5, odd, even)) break;
+        if (!sum_step<CONFIG, TILE, 0>(sums, c, left + 1 == steps, left, even, odd)) break;
+        if (!sum_step<CONFIG, TILE, 1>(sums, c, false, left - 1, odd, even)) break;
+        if (!sum_step<CONFIG, TILE, 2>(sums, c, false, left - 2, even, odd)) break;
+        if (!sum_step<CONFIG, TILE, 3>(sums, c, false, left - 3, odd, even)) break;
+        if (!sum_step<CONFIG, TILE, 4>(sums, c, false, left - 4, even, odd)) break;
+        if (!sum_step<CONFIG, TILE, 5>(sums, c, false, left - 5, odd, even)) break;
     }
     wgmma_wait_group<0>();
     keep_operand(c.never, even);
     keep_operand(c.never, odd);
-    hold<CONFIG>(sums);
+    hold<TILE>(sums);
     release_rows<CONFIG>(c);
+}
+
+/* The CTA's tiles from `number` on, those in front of `end`: of TILE's rows.  The next one's number. */
+template <class CONFIG, class TILE>
+__device__ static inline int64_t consume_tiles(const bsmi_mixed_input_parameters &p, rows_consumer<CONFIG> &c,
+                                               int64_t number, int64_t end)
+{
+    const int32_t steps = p.segments[0].blocks;
+    for (; number < end; number += gridDim.x) {
+        transposed_sums<TILE> sums;
+        gemm_tile tile = rows_tile_of<CONFIG>(p, number);
+        tile.column += (int32_t)c.at.group * 64;
+        prepacked_finish finish = begin_prepacked_finish<TILE>(p, tile, c.at);
+        sum_rows<CONFIG, TILE>(sums[0], c, steps);
+        read_row_exponents<TILE>(p, tile, finish);
+        finish_rows_tile<TILE>(p, finish, tile, c.at, sums);
+    }
+    return number;
 }
 
 template <class CONFIG>
 __device__ static inline void consume_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_inc<CONFIG::CONSUMER>();
-    transposed_sums<CONFIG> sums;
     rows_consumer<CONFIG> c = rows_consumer_of<CONFIG>(shared);
     c.never = p.segment_count > BSMI_MOST_SEGMENTS ? shared : 0;
     const int64_t tiles = gemm_tiles(p);
-    const int32_t steps = p.segments[0].blocks;
-    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
-        tile.column += (int32_t)c.at.group * 64;
-        prepacked_finish finish = begin_prepacked_finish<CONFIG>(p, tile, c.at);
-        sum_rows<CONFIG>(sums[0], c, steps);
-        read_row_exponents<CONFIG>(p, tile, finish);
-        finish_rows_tile<CONFIG>(p, finish, tile, c.at, sums);
+    if constexpr (CONFIG::HALVES) {
+        const int64_t number = consume_tiles<CONFIG, CONFIG>(p, c, blockIdx.x, min(tiles, p.whole_tiles));
+        consume_tiles<CONFIG, half_config<CONFIG>>(p, c, number, tiles);
+    } else {
+        consume_tiles<CONFIG, CONFIG>(p, c, blockIdx.x, tiles);
     }
 }
 

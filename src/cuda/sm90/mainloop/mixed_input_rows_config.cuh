@@ -11,6 +11,9 @@ struct mixed_input_rows_config {
     using PARAMETERS = bsmi_mixed_input_parameters;
     static constexpr int ROWS = ROWS_, GROUPS = GROUPS_, COLUMNS = 64 * GROUPS, STAGES = STAGES_;
 
+    /* Tiles of the last round may come in halves, of half the rows. */
+    static constexpr bool HALVES = BSMI_MIXED_INPUT_ROWS_HALVES(ROWS, GROUPS);
+
     /* There is no cluster; what other kernels share with these asks for it. */
     static constexpr int CLUSTER_ROWS = 1, CLUSTER_COLUMNS = 1, CLUSTER = 1;
 

@@ -6,6 +6,23 @@
 #include "cuda/sm90/mainloop/mixed_input_rows_config.cuh"
 #include "load.cuh"
 
+/* Whether tile `number` is half of one, of half the rows. */
+template <class CONFIG> __device__ static inline bool is_half(const bsmi_mixed_input_parameters &p, int64_t number)
+{
+    return CONFIG::HALVES && number >= p.whole_tiles;
+}
+
+template <class CONFIG>
+__device__ static inline gemm_tile rows_tile_of(const bsmi_mixed_input_parameters &p, int64_t number)
+{
+    if (!is_half<CONFIG>(p, number)) return gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+    const int64_t behind = number - p.whole_tiles;
+    gemm_tile tile = gemm_tile_of<CONFIG>(p, p.whole_tiles + behind / 2, { 0, 0 });
+    tile.row += (int32_t)(behind % 2) * (CONFIG::ROWS / 2);
+    tile.row_end = min(tile.row_end, tile.row + CONFIG::ROWS / 2);
+    return tile;
+}
+
 /* Where the loader of slices is. */
 template <class CONFIG> struct slice_loader {
     gemm_ring<typename CONFIG::codes_ring> ring;
@@ -18,7 +35,7 @@ template <class CONFIG> struct slice_loader {
 template <class CONFIG>
 __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
 {
-    const gemm_tile tile = gemm_tile_of<CONFIG>(p, at.number, { 0, 0 });
+    const gemm_tile tile = rows_tile_of<CONFIG>(p, at.number);
     prefetch_exponents<CONFIG>(p, tile);
     at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
 #pragma unroll
@@ -70,18 +87,21 @@ __device__ static inline void load_steps_of_rows(const bsmi_mixed_input_paramete
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     const int64_t tiles = gemm_tiles(p);
     const int32_t steps = p.segments[0].blocks;
-    const uint32_t bytes = p.a_box_rows * CONFIG::K_BYTES;
+    const int32_t box_bytes = p.a_box_rows * CONFIG::K_BYTES;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+        const gemm_tile tile = rows_tile_of<CONFIG>(p, number);
+        const bool two_boxes = CONFIG::HALVES && number < p.whole_tiles && p.whole_tiles < p.tiles;
         const int32_t matrix = matrix_of_a(p, tile);
         if (number == blockIdx.x) griddepcontrol_wait();
 #pragma unroll 1
         for (int32_t step = 0; step < steps; step++, ring.next()) {
             const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
             mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
-            mbarrier_arrive_expect_tx(full, bytes);
-            tensor_load(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES, &p.a, step * BSMI_K_STEP, tile.row,
-                        matrix, full);
+            const uint32_t to = shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES;
+            mbarrier_arrive_expect_tx(full, two_boxes ? 2 * box_bytes : box_bytes);
+            tensor_load(to, &p.a, step * BSMI_K_STEP, tile.row, matrix, full);
+            if (two_boxes)
+                tensor_load(to + box_bytes, &p.a, step * BSMI_K_STEP, tile.row + CONFIG::ROWS / 2, matrix, full);
         }
     }
 }
@@ -92,7 +112,7 @@ template <class CONFIG>
 __device__ static inline void clear_missing_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     const int32_t missing = CONFIG::ROWS - p.a_box_rows, chunks = missing * (CONFIG::K_BYTES / 16);
-    if (missing == 0) return;
+    if (missing == 0 || is_half<CONFIG>(p, p.tiles - 1)) return;
     for (int32_t stage = 0; stage < CONFIG::STAGES; stage++)
         for (int32_t i = (int32_t)threadIdx.x; i < chunks; i += CONFIG::WARPS * 32)
             store_shared_v4(shared + CONFIG::AT_A + stage * CONFIG::A_BYTES + p.a_box_rows * CONFIG::K_BYTES + i * 16,
