@@ -47,16 +47,16 @@
 #define BSMI_COST_nvfp4_32x64_prepacked               {  101, .tile = 500 }
 #define BSMI_COST_nvfp4_64x64_prepacked               {  148 }
 /* Measured on an H100, whose power limit left a clock of 1.6 to 1.9 GHz. */
-#define BSMI_COST_mxfp4_64x128_rows_prepacked         {  262, .tile = 1500 }
-#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233 }
-#define BSMI_COST_mxfp4_256x64_rows_prepacked         {  350 }
-#define BSMI_COST_mxfp4_128x128_rows_prepacked        {  362 }
-#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  700, .half = 362 }
-#define BSMI_COST_nvfp4_64x128_rows_prepacked         {  287, .tile = 1500 }
+#define BSMI_COST_mxfp4_64x128_rows_prepacked         {  258, .tile = 1500 }
+#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  226 }
+#define BSMI_COST_mxfp4_256x64_rows_prepacked         {  356 }
+#define BSMI_COST_mxfp4_128x128_rows_prepacked        {  346 }
+#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  685, .half = 500 }
+#define BSMI_COST_nvfp4_64x128_rows_prepacked         {  286, .tile = 1500 }
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  236 }
-#define BSMI_COST_nvfp4_256x64_rows_prepacked         {  355 }
-#define BSMI_COST_nvfp4_128x128_rows_prepacked        {  412 }
-#define BSMI_COST_nvfp4_256x128_rows_prepacked        {  715, .half = 412 }
+#define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362 }
+#define BSMI_COST_nvfp4_128x128_rows_prepacked        {  386 }
+#define BSMI_COST_nvfp4_256x128_rows_prepacked        {  695, .half = 520 }
 /* Fitted to groups of rows of gpt-oss and DeepSeek-V3, on an H100. */
 #define BSMI_COST_mxfp4_64x256_groups_prepacked       {  520, .narrow = 440, .tile = 3400 }
 #define BSMI_COST_nvfp4_64x256_groups_prepacked       {  560, .narrow = 480, .tile = 3400 }

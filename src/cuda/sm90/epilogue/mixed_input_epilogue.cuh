@@ -145,6 +145,42 @@ __device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_param
     compute_interleaved_fallback<CONFIG>(p, tile, at);
 }
 
+/* What finish_columns_by_fast_path makes, of many rows: numbers go to shared memory as bf16, two neighbours together,
+ * 48 bytes a row, and each chunk of 32 rows has code of its own, since latencies add up to more than the fetching of
+ * it. */
+template <class CONFIG>
+__device__ static inline void finish_rows_by_fast_path(float factor, const gemm_tile &tile, const transposed_tile &d,
+                                                       const transposed_sums<CONFIG> &sums)
+{
+    constexpr int PITCH = 48;
+    static_assert(CONFIG::CHUNK == 32 && PITCH <= CONFIG::CHUNK_PITCH, "a chunk has its place");
+    const uint32_t lane = threadIdx.x % 32, memory = d.chunk - lane % 2 * 32,
+                   from = memory + lane % 4 * 2 * PITCH + lane / 4 * 4, at = memory + lane / 2 * PITCH + lane % 2 * 16;
+    const int64_t row_bytes = d.place.output.row_bytes;
+    const int32_t row = tile.row + (int32_t)(lane / 2);
+    unsigned char *to = d.place.output.data + row * row_bytes + (int64_t)d.place.column * 2;
+#pragma unroll
+    for (int chunk = 0; chunk < CONFIG::ROWS / 32; chunk++) {
+        uint32_t pairs[2][4];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const float *of = &sums[0][chunk * 16 + half * 8];
+            float v[8] = { of[0], of[2], of[1], of[3], of[4], of[6], of[5], of[7] }, all = 0;
+#pragma unroll
+            for (int j = 0; j < 8; j++) v[j] *= factor, all += v[j];
+            convert_pairs<BSM_BF16, 4, 0>(pairs[half], v, isnan(all));
+        }
+        __syncwarp();                     /* the chunk before is read */
+#pragma unroll
+        for (int i = 0; i < 8; i++) store_shared(from + (i / 2 * 8 + i % 2) * PITCH, pairs[i / 4][i % 4]);
+        __syncwarp();
+        const uint4 first = load_shared_v4(at), second = load_shared_v4(at + 16 * PITCH);
+        if (has_row(tile, row + chunk * 32)) ptx_store_16(to, first);
+        if (has_row(tile, row + chunk * 32 + 16)) ptx_store_16(to + 16 * row_bytes, second);
+        to += 32 * row_bytes;
+    }
+}
+
 /* Rows of prepacked weights, whose warpgroups each have chunks of their own, and more rows of A than are stored fastest
  * out of registers. */
 template <class CONFIG>
@@ -158,7 +194,8 @@ __device__ static inline void finish_rows_tile(const bsmi_mixed_input_parameters
         scaled = barrier_or(1 + at.group, 128, scaled);
         const transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
         if (finishes_by_fast_path<CONFIG>(p, finish, tile, d)) {
-            finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums);
+            if constexpr (CONFIG::CODE_OF_EACH_CHUNK) finish_rows_by_fast_path<CONFIG>(finish.f, tile, d, sums);
+            else finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums);
             return;
         }
         scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);

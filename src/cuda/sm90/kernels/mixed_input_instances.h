@@ -81,13 +81,15 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
     X(SCALES_FULL, BSMI_MIXED_INPUT_IF_FOUND(source, schedule, 8))                                             \
     X(SCALES_EMPTY, BSMI_MIXED_INPUT_IF_FOUND(source, schedule, 8))
 
-/* Rows of prepacked weights: D of `rows` x 64 `groups` a CTA, whose consumer warpgroups have 64 rows of B each. */
+/* Rows of prepacked weights: D of `rows` x 64 `groups` a CTA, whose consumer warpgroups have 64 rows of B each.  With 6
+ * stages each step of a slice has a stage of its own; where a step is short, or has many bytes, more of them have to be
+ * under way than six or three stages hold. */
 /*    tile                  rows g  st codes */
 #define BSMI_SM90_MIXED_INPUT_ROWS(X) \
     X(64x128_rows_prepacked,  64, 2, 14, 3) \
     X(128x64_rows_prepacked, 128, 1,  9, 4) \
     X(256x64_rows_prepacked, 256, 1,  5, 3) \
-    X(128x128_rows_prepacked,128, 2,  7, 3) \
+    X(128x128_rows_prepacked,128, 2,  6, 3) \
     X(256x128_rows_prepacked,256, 2,  4, 2)
 
 /* Whose tiles of a last round that would leave half of the SMs idle come in halves. */

@@ -17,6 +17,10 @@ struct mixed_input_rows_config {
     /* There is no cluster; what other kernels share with these asks for it. */
     static constexpr int CLUSTER_ROWS = 1, CLUSTER_COLUMNS = 1, CLUSTER = 1;
 
+    /* Each step of a slice has a stage of its own, always the same, and a slice all its steps: those behind the last of
+     * K pass empty. */
+    static constexpr bool FIXED_STAGES = BSMI_PREPACKED_STEPS % STAGES_ == 0;
+
     /* A consumer warpgroup multiplies 64 rows of B with all rows of A: a thread has ROWS / 4 sums of each of two
      * columns of D. */
     static constexpr int WARPS = 4 * GROUPS, THREADS = BSMI_MIXED_INPUT_ROWS_THREADS(GROUPS), PRODUCTS = 1,
@@ -35,6 +39,8 @@ struct mixed_input_rows_config {
 
     /* For the epilogue: each warpgroup has tables and chunks of its own. */
     static constexpr int ROW_TABLE_BYTES = 3 * 4 * ROWS, TABLE_BYTES = ROW_TABLE_BYTES + 3 * 4 * 64;
+    /* Groups' tiles, of four warpgroups, are narrow and not the same. */
+    static constexpr bool CODE_OF_EACH_CHUNK = GROUPS <= 2;
     static constexpr int CHUNK = 32, CHUNK_PITCH = 16 * 4 + 16, CHUNK_BYTES = 4 * CHUNK * CHUNK_PITCH;
 
     enum : int {

@@ -34,9 +34,27 @@ template <class CODES> __device__ static inline prepacked_scales<CODES> read_pre
     return scales;
 }
 
+/* Of one step alone, `step` of the slice. */
+template <class CODES>
+__device__ static inline void read_step_scales(uint32_t from, int step, uint32_t (&words)[CODES::MICRO ? 2 : 1])
+{
+    if constexpr (CODES::MICRO) {
+        const uint2 v = load_shared_v2(from + step * 8);
+        words[0] = v.x, words[1] = v.y;
+    } else {
+        words[0] = load_shared(from + step * 4);
+    }
+}
+
+/* first: the scales of any step of the slice. */
+template <class CODES> __device__ static inline bool are_large(uint32_t first)
+{
+    return !CODES::MICRO && __any_sync(0xffffffff, (int32_t)first >= 0);
+}
+
 template <class CODES> __device__ static inline bool are_large(const prepacked_scales<CODES> &scales)
 {
-    return !CODES::MICRO && __any_sync(0xffffffff, (int32_t)scales.words[0][0] >= 0);
+    return are_large<CODES>(scales.words[0][0]);
 }
 
 /* Of a row and a step: what its numbers are multiplied with, blocks 0 and 1 in the halves of the first word, 2 and 3 of

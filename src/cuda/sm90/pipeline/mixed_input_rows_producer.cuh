@@ -13,7 +13,7 @@ template <class CONFIG> __device__ static inline bool is_half(const bsmi_mixed_i
 }
 
 template <class CONFIG>
-__device__ static inline gemm_tile rows_tile_of(const bsmi_mixed_input_parameters &p, int64_t number)
+__device__ static inline gemm_tile rows_tile_at(const bsmi_mixed_input_parameters &p, int64_t number)
 {
     if (!is_half<CONFIG>(p, number)) return gemm_tile_of<CONFIG>(p, number, { 0, 0 });
     const int64_t behind = number - p.whole_tiles;
@@ -35,7 +35,7 @@ template <class CONFIG> struct slice_loader {
 template <class CONFIG>
 __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
 {
-    const gemm_tile tile = rows_tile_of<CONFIG>(p, at.number);
+    const gemm_tile tile = rows_tile_at<CONFIG>(p, at.number);
     prefetch_exponents<CONFIG>(p, tile);
     at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
 #pragma unroll
@@ -89,7 +89,7 @@ __device__ static inline void load_steps_of_rows(const bsmi_mixed_input_paramete
     const int32_t steps = p.segments[0].blocks;
     const int32_t box_bytes = p.a_box_rows * CONFIG::K_BYTES;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const gemm_tile tile = rows_tile_of<CONFIG>(p, number);
+        const gemm_tile tile = rows_tile_at<CONFIG>(p, number);
         const bool two_boxes = CONFIG::HALVES && number < p.whole_tiles && p.whole_tiles < p.tiles;
         const int32_t matrix = matrix_of_a(p, tile);
         if (number == blockIdx.x) griddepcontrol_wait();
@@ -102,6 +102,11 @@ __device__ static inline void load_steps_of_rows(const bsmi_mixed_input_paramete
             tensor_load(to, &p.a, step * BSMI_K_STEP, tile.row, matrix, full);
             if (two_boxes)
                 tensor_load(to + box_bytes, &p.a, step * BSMI_K_STEP, tile.row + CONFIG::ROWS / 2, matrix, full);
+        }
+#pragma unroll 1
+        for (int32_t passed = steps; CONFIG::FIXED_STAGES && passed % CONFIG::CODE_STEPS != 0; passed++, ring.next()) {
+            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
+            mbarrier_arrive(full_barrier<CONFIG>(shared, ring.stage));
         }
     }
 }
