@@ -87,38 +87,74 @@ static void set_codes(struct operand *o, enum scales scales)
     }
 }
 
+/* Of weights with large scales some 16 rows, which a warp has, with small ones. */
+static void set_some_small(struct operand *o)
+{
+    for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
+        for (int64_t r = 0; r < o->m.rows; r++)
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m) && r / 16 % 3 == 1; s++)
+                bsm_matrix_set_scale(&o->m, matrix, r, s, (uint8_t)(120 + (r + s) % 8));
+}
+
+/* A problem's operands on the device, and D by a kernel that reads B as it is: kernels that are compared share them,
+ * since on a GPU making them takes longest. */
+struct operands {
+    struct operand a, b, d;
+    struct twin x, y;
+    void *rows;
+    bsm_matmul call;
+    unsigned char *want, *got;
+};
+
+static void make_operands(struct test *t, const struct contexts *c, const struct problem *q, bsm_format format,
+                          enum scales scales, struct operands *o)
+{
+    static const int64_t few_rows[] = { 0, 13, 1, 0, 6 }, many_rows[] = { 33, 150, 0, 17, 100 };
+    const int64_t of_d = q->groups > 0 ? 1 : q->batch;
+    o->a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR);
+    o->b = nibble_operand(format, q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout);
+    o->d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
+    operand_fill(t, &o->a, q->a != BSM_FORMAT_BF16), operand_fill(t, &o->b, false), set_scales(t, &o->b, scales);
+    if (scales == SCALES_LARGE && format == BSM_MXFP4) set_some_small(&o->b);
+    if (q->a != BSM_FORMAT_BF16) set_scales(t, &o->a, scales);
+    if (q->a == BSM_MXFP8_E4M3) set_codes(&o->a, scales);
+    o->x = twin_make(t, c, &o->a), o->y = twin_make(t, c, &o->b);
+    o->rows = q->groups > 0 ? to_device(t, c, q->m == 20 ? few_rows : many_rows, sizeof few_rows) : NULL;
+    o->call = (bsm_matmul){ .struct_size = sizeof o->call,
+                            .a = &o->x.m,
+                            .b = &o->y.m,
+                            .gate = q->gate,
+                            .groups = q->groups,
+                            .group_rows = o->rows };
+    o->want = malloc(o->d.data_bytes), o->got = malloc(o->d.data_bytes);
+    multiply(t, c, o->call, named(rows_kernel(c->gpu)), false, &o->d, o->want);
+}
+
+static void free_operands(struct test *t, const struct contexts *c, struct operands *o)
+{
+    free(o->want), free(o->got);
+    if (o->rows != NULL) (void)bsm_device_release(c->gpu, o->rows);
+    twin_free(t, c, &o->x), twin_free(t, c, &o->y);
+    operand_free(&o->a), operand_free(&o->b), operand_free(&o->d);
+}
+
+static void check_kernel(struct test *t, const struct contexts *c, const struct problem *q, int kernel,
+                         enum scales scales, const struct operands *o)
+{
+    const bool reads_panels = strstr(bsm_kernel_name(kernel), "_prepacked") != NULL;
+    multiply(t, c, o->call, kernel, reads_panels, &o->d, o->got);
+    if (memcmp(o->got, o->want, o->d.data_bytes) != 0)
+        FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m,
+             (int)q->n, (int)q->k, rows_kernel(c->gpu));
+}
+
 static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel,
                        enum scales scales)
 {
-    static const int64_t few_rows[] = { 0, 13, 1, 0, 6 }, many_rows[] = { 33, 150, 0, 17, 100 };
-    const int64_t *group_rows = q->m == 20 ? few_rows : many_rows;
-    const int other = named(rows_kernel(c->gpu));
-    const bool reads_panels = strstr(bsm_kernel_name(kernel), "_prepacked") != NULL;
-    const int64_t of_d = q->groups > 0 ? 1 : q->batch;
-    struct operand a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
-                   b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch,
-                                      q->layout),
-                   d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
-    operand_fill(t, &a, q->a != BSM_FORMAT_BF16), operand_fill(t, &b, false), set_scales(t, &b, scales);
-    if (q->a != BSM_FORMAT_BF16) set_scales(t, &a, scales);
-    if (q->a == BSM_MXFP8_E4M3) set_codes(&a, scales);
-    struct twin x = twin_make(t, c, &a), y = twin_make(t, c, &b);
-    void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof few_rows) : NULL;
-    const bsm_matmul call = { .struct_size = sizeof call,
-                              .a = &x.m,
-                              .b = &y.m,
-                              .gate = q->gate,
-                              .groups = q->groups,
-                              .group_rows = rows };
-    unsigned char *with = malloc(d.data_bytes), *without = malloc(d.data_bytes);
-    multiply(t, c, call, kernel, reads_panels, &d, with), multiply(t, c, call, other, false, &d, without);
-    if (memcmp(with, without, d.data_bytes) != 0)
-        FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m,
-             (int)q->n, (int)q->k, bsm_kernel_name(other));
-    free(with), free(without);
-    if (rows != NULL) (void)bsm_device_release(c->gpu, rows);
-    twin_free(t, c, &x), twin_free(t, c, &y);
-    operand_free(&a), operand_free(&b), operand_free(&d);
+    struct operands o;
+    make_operands(t, c, q, nibbles_of_kernel(kernel), scales, &o);
+    check_kernel(t, c, q, kernel, scales, &o);
+    free_operands(t, c, &o);
 }
 
 /* Which problems a kernel tries where it is simulated: kernels by mma.sync differ from those by wgmma in how products
@@ -134,6 +170,26 @@ static bool is_tried(int kernel, int n, int problem, int problems)
     if (strstr(name, "_groups_") != NULL) return has_groups || (n + problem) % 6 == 0;
     if (has_groups) return n == 0;
     return of_many_rows ? is_last || (n + problem) % 3 == 0 : !is_last;
+}
+
+/* Number i of `problems`, with such scales, on each of `kernels`, up to a -1, for weights of the format that tries
+ * it. */
+static void check_problem(struct test *t, const struct contexts *c, const int *kernels, const struct problem *q, int i,
+                          int problems, bsm_format format, enum scales scales)
+{
+    struct operands o;
+    bool made = false;
+    for (int n = 0; kernels[n] >= 0; n++) {
+        const int kernel = kernels[n];
+        if (nibbles_of_kernel(kernel) != format || !is_asked_for(kernel) || !is_tried(kernel, n, i, problems)) continue;
+        if (is_simulated() && (int)scales != (n + i) % SCALES_COUNT
+            && !(q->every_scale && (n == 0 || one_is_asked_for())))
+            continue;
+        if (!made) make_operands(t, c, q, format, scales, &o);
+        made = true;
+        check_kernel(t, c, q, kernel, scales, &o);
+    }
+    if (made) free_operands(t, c, &o);
 }
 
 /* Ragged N and K, K of less than a turn for each warpgroup, rings that go round, several tiles a CTA and not, in each
@@ -160,15 +216,16 @@ static void bits_are_the_same(struct test *t)
         /* several tiles of rows, and the last of them no whole one; on four SMs some tiles come in halves */
         { 300, 290, 840, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
     };
-    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0], MOST_KERNELS = 64 };
     struct contexts c;
+    int kernels[MOST_KERNELS] = { -1 };
     if (!panels_open(t, &c)) return;
-    for (int n = 0; reading(&c, n) >= 0; n++)
-        for (int i = 0; i < PROBLEMS && is_asked_for(reading(&c, n)); i++)
-            for (int scales = 0; scales < SCALES_COUNT && is_tried(reading(&c, n), n, i, PROBLEMS); scales++)
-                if (!is_simulated() || scales == (n + i) % SCALES_COUNT
-                    || (problems[i].every_scale && (n == 0 || one_is_asked_for())))
-                    check_bits(t, &c, &problems[i], reading(&c, n), (enum scales)scales);
+    for (int n = 0; n + 1 < MOST_KERNELS && (kernels[n] = reading(&c, n)) >= 0; n++) kernels[n + 1] = -1;
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int scales = 0; scales < SCALES_COUNT; scales++) {
+            check_problem(t, &c, kernels, &problems[i], i, PROBLEMS, BSM_MXFP4, (enum scales)scales);
+            check_problem(t, &c, kernels, &problems[i], i, PROBLEMS, BSM_NVFP4, (enum scales)scales);
+        }
     contexts_close(&c);
 }
 
