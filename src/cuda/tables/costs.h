@@ -48,12 +48,12 @@
 #define BSMI_COST_nvfp4_64x64_prepacked               {  148 }
 /* Measured on an H100, whose power limit left a clock of 1.6 to 1.9 GHz. */
 #define BSMI_COST_mxfp4_64x128_rows_prepacked         {  258, .tile = 1500 }
-#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  226 }
+#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233 }
 #define BSMI_COST_mxfp4_256x64_rows_prepacked         {  356 }
 #define BSMI_COST_mxfp4_128x128_rows_prepacked        {  346 }
 #define BSMI_COST_mxfp4_256x128_rows_prepacked        {  685, .half = 500 }
 #define BSMI_COST_nvfp4_64x128_rows_prepacked         {  286, .tile = 1500 }
-#define BSMI_COST_nvfp4_128x64_rows_prepacked         {  236 }
+#define BSMI_COST_nvfp4_128x64_rows_prepacked         {  242 }
 #define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  386 }
 #define BSMI_COST_nvfp4_256x128_rows_prepacked        {  695, .half = 520 }
