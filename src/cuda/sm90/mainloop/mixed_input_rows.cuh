@@ -1,7 +1,8 @@
 /* Rows of prepacked weights: each consumer warpgroup has 64 rows of B of its own, and all of K.  Where one warpgroup
  * multiplies, a scheduler has one warp, and a step lasts as long as that warp's instructions, one behind the other, if
- * they take longer than the products: so a slice of six steps is one stretch of code, whose addresses are constants.
- * nvcc inlines nothing that long by itself, and a call would make ptxas wait for every product.
+ * they take longer than the products: so a slice of six steps is one stretch of code, and where the ring has six stages
+ * their addresses are constants.  nvcc inlines nothing that long by itself, and a call would make ptxas wait for every
+ * product.
  *
  *     products    step s issued               step s + 1 issued           step s + 2 issued
  *                   s - 1 waited for            s waited for                s + 1 waited for
