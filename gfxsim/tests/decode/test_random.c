@@ -18,7 +18,9 @@ static const struct row *any_row(struct test *t, const struct family **family)
         const bool memory = f == FORMAT_SMEM || f >= FORMAT_DS;
         /* what mostly ends a kernel comes seldom */
         const bool exchanges = strncmp(r->name, "v_permlane", 10) == 0 || r->flags & ROW_SCALAR_LANE;
-        if ((memory || exchanges || f == FORMAT_SOPP || f == FORMAT_MFMA) && rnd_below(t, 64) != 0) continue;
+        const bool modes = (f == FORMAT_SOPK && r->opcode > 16) || strcmp(r->name, "s_setvskip") == 0
+                           || (r->flags & ROW_WRITES_EXEC) != 0;
+        if ((memory || exchanges || modes || f == FORMAT_SOPP || f == FORMAT_MFMA) && rnd_below(t, 64) != 0) continue;
         return r;
     }
 }
