@@ -117,6 +117,10 @@ def test_epilogue():
     assert np.array_equal(blockscale.matmul(a, b, bias=row.ravel().astype(ml_dtypes.bfloat16), bias_per="row"),
                           f32(s + row))
     assert np.array_equal(blockscale.matmul(a, b, bias=column, activation="relu"), f32(np.maximum(s + column, 0)))
+    (a2, x2), (b1, y1) = operand("mxfp4", (2, 2, 64), True), operand("mxfp8_e5m2", (1, 64), True)
+    both = np.array([[3], [-5]], np.float32)          # as many matrices as rows, and one column: bias_per decides
+    assert np.array_equal(blockscale.matmul(a2, b1, bias=both, bias_per="row"), f32(x2 @ y1.T + both))
+    assert np.array_equal(blockscale.matmul(a2, b1, bias=both, bias_per="column"), f32(x2 @ y1.T + both[:, None]))
     amax = np.zeros(1, np.float32)
     blockscale.matmul(a, b, amax=amax)
     assert amax[0] == np.abs(s).max()

@@ -225,7 +225,8 @@ class Description:
         batch = self.product.groups or self.batch
         shape, strides = found.shape, found.strides
         pitch = 0
-        if len(shape) > 1 and shape[0] == batch and batch > 1 and (len(shape) == 3 or shape[1:] == (self.n,)):
+        row = (self.m,) if per == "row" else (self.n,)
+        if len(shape) > 1 and shape[0] == batch and batch > 1 and (len(shape) == 3 or shape[1:] == row):
             pitch, shape, strides = strides[0], shape[1:], strides[1:]
         if per is None:
             if shape in ((self.n,), (1, self.n)):

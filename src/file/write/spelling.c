@@ -70,7 +70,8 @@ bsm_matrix bsmi_spelling_matrix(const struct bsmi_spelling *s, int64_t batch, in
 int64_t bsmi_spelling_row_unit(const struct bsmi_spelling *s)
 {
     if (s->convention == GGUF && s->format == BSM_NVFP4) return 64;
-    return s->convention == GGUF || s->convention == GPT_OSS ? 32 : 1;
+    if (s->convention == GGUF || s->convention == GPT_OSS) return 32;
+    return s->format == BSM_MXFP6_E2M3 || s->format == BSM_MXFP6_E3M2 ? 4 : 1;           /* four codes in three bytes */
 }
 
 /* compressed-tensors divides numbers of NVFP4 by it, under a name of its own; everybody else multiplies. */

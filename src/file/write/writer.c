@@ -180,8 +180,9 @@ static bsm_status check_weight(const bsm_writer *w, const bsm_writer_weight *wei
                          weight->name, bsm_convention_name((int)weight->convention),
                          gguf ? ".gguf" : ".safetensors or a folder", w->output);
     if (weight->columns % bsmi_spelling_row_unit(s) != 0)
-        return bsmi_fail(BSM_EINVAL, "weight %.200s: columns=%" PRId64 " are not whole blocks of %" PRId64,
-                         weight->name, weight->columns, bsmi_spelling_row_unit(s));
+        return bsmi_fail(BSM_EINVAL, "weight %.200s: columns=%" PRId64 " are not whole %s of %" PRId64, weight->name,
+                         weight->columns, bsmi_spelling_row_unit(s) == 4 ? "groups" : "blocks",
+                         bsmi_spelling_row_unit(s));
     if (weight->tensor_scale && s->tensor_scale == NULL)
         return bsmi_fail(BSM_EINVAL, "weight %.200s: tensor_scale is true, but %s of %s has none", weight->name,
                          bsm_format_get((int)weight->format)->name, bsm_convention_name((int)weight->convention));

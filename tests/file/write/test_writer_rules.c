@@ -131,7 +131,11 @@ static void wrong_announcements(struct test *t)
                              .format = BSM_MXFP4, .rows = 4, .columns = 32, .tensor_scale = true };
     REFUSED(t, bsm_writer_add_weight(w, &x, &n, &m), BSM_EINVAL,
             "tensor_scale is true, but mxfp4 of modelopt has none");
-    x.tensor_scale = false, x.format = BSM_MXINT8;
+    x.tensor_scale = false, x.format = BSM_MXFP6_E2M3, x.columns = 33;
+    REFUSED(t, bsm_writer_add_weight(w, &x, &n, &m), BSM_EINVAL, "columns=33 are not whole groups of 4");
+    x.format = BSM_MXFP6_E3M2, x.columns = 34;
+    REFUSED(t, bsm_writer_add_weight(w, &x, &n, &m), BSM_EINVAL, "columns=34 are not whole groups of 4");
+    x.columns = 32, x.format = BSM_MXINT8;
     REFUSED(t, bsm_writer_add_weight(w, &x, &n, &m), BSM_EUNSUPPORTED, "weight w: modelopt has nvfp4, mxfp4");
     x.convention = BSM_CONVENTION_DEEPSEEK;
     REFUSED(t, bsm_writer_add_weight(w, &x, &n, &m), BSM_EUNSUPPORTED,
