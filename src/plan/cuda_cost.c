@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, EARLY_LAUNCH_NANOSECONDS = 2000 };
+enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, EARLY_LAUNCH_NANOSECONDS = 2000,
+       GROUP_TABLES_NANOSECONDS = 1500 };
 
 /* What comes before the GEMM kernel, where instances differ in it: an element of B dequantized into the workspace, and
  * the launch that does it (by itself, or with that of A), or a row's scales loaded to where the kernel reads them. */
@@ -143,6 +144,7 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
     if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->sm_count) launches -= EARLY_LAUNCH_NANOSECONDS;
     const bool halves = p->groups == 0 && bsmi_gemm_tiles_in_halves(g, p->m, tiles, clusters) > 0;
     const double of_last = halves ? g->cost.half : alone ? g->cost.alone : step;
+    if (p->groups > 0 && !g->adds_up_groups) launches += GROUP_TABLES_NANOSECONDS;
     const double all = waves * (tile + steps * step) + (last > 0 ? tile + steps * of_last : 0);
     return launches + (p->groups > 0 ? fmax(all, arriving_nanoseconds(p)) : all);
 }

@@ -24,8 +24,8 @@ static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
 static bsm_status make_group_tables(struct bsmi_cuda_run *run)
 {
     const struct bsmi_product *p = run->product;
-    if (p->groups == 0) return BSM_OK;
     const struct bsmi_gemm_instance *gemm = run->multiply->gemm < 0 ? NULL : &bsmi_gemm_instances[run->multiply->gemm];
+    if (p->groups == 0 || (gemm != NULL && gemm->adds_up_groups && run->multiply->direct)) return BSM_OK;
     const struct bsmi_group_tables_parameters parameters = {
         .group_rows = p->group_rows,
         .groups = p->groups,
@@ -70,7 +70,9 @@ bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct 
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
         .row_alignment = row_alignment(c),
         .last_row =
-            p->groups > 0 && !bsmi_gemm_reads_prepacked(instance) ? 0 : bsmi_gemm_last_row(instance, p->m),
+            p->groups > 0 && (!bsmi_gemm_reads_prepacked(instance) || instance->adds_up_groups)
+                ? 0
+                : bsmi_gemm_last_row(instance, p->m),
         .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[gemm], p->groups > 0 ? 0 : c->row_tiles),
         .tiles = bsmi_cuda_tiles(instance, p),
     };

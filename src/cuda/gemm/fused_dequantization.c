@@ -60,6 +60,7 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (bsmi_gemm_reads_any_scales(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "it wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants rows of B in whole bytes: an even K";
+    else if (gemm->adds_up_groups && p->groups > BSMI_MOST_GROUPS_IN_KERNEL) rule = "it wants 512 groups or less";
     else if (!bsmi_gemm_reads_prepacked(gemm) && !bsmi_cuda_can_map(&rows))
         rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
@@ -171,6 +172,7 @@ static bsm_status fill_mixed_input(const struct bsmi_cuda_run *run, const struct
     m->only_exponent_zero = bsmi_cuda_is_bf16(&run->multiply->a);
     m->first_of_call = run->queue.behind == 0;
     fill_tiles(run, g, m);
+    m->group_rows = p->group_rows;
     if (bsmi_gemm_reads_prepacked(g)) bsmi_cuda_fill_prepacked(p, m);
     return map_operands(run, g, m->a_box_rows, NULL, &m->gemm);
 }

@@ -108,7 +108,11 @@ struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
                                              tile's rows then */
     int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it
                                              begins */
+    const int64_t *group_rows;            /* of each group, for kernels that add them up themselves */
 };
+
+/* Groups that they have room for. */
+enum { BSMI_MOST_GROUPS_IN_KERNEL = 512 };
 
 /* Rows that no tensor map describes, which kernels by mma.sync copy by cp.async to where TMA would have put them. */
 struct bsmi_copied_rows {

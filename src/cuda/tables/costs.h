@@ -40,25 +40,27 @@
 #define BSMI_COST_mxfp4_32x64_1x1_interleaved         {  165 }
 #define BSMI_COST_nvfp4_16x64_1x1_interleaved         {  155 }
 #define BSMI_COST_nvfp4_32x64_1x1_interleaved         {  212 }
-#define BSMI_COST_mxfp4_16x64_prepacked               {   70, .tile = 500 }
-#define BSMI_COST_mxfp4_32x64_prepacked               {   86, .tile = 500 }
+#define BSMI_COST_mxfp4_16x64_prepacked               {   70, .tile = 1050 }
+#define BSMI_COST_mxfp4_32x64_prepacked               {   86, .tile = 1520 }
 #define BSMI_COST_mxfp4_64x64_prepacked               {  145 }
-#define BSMI_COST_nvfp4_16x64_prepacked               {   84, .tile = 500 }
-#define BSMI_COST_nvfp4_32x64_prepacked               {  101, .tile = 500 }
+#define BSMI_COST_nvfp4_16x64_prepacked               {   84, .tile = 1050 }
+#define BSMI_COST_nvfp4_32x64_prepacked               {  101, .tile = 1520 }
 #define BSMI_COST_nvfp4_64x64_prepacked               {  148 }
 /* Measured on an H100, whose power limit left a clock of 1.6 to 1.9 GHz. */
 #define BSMI_COST_mxfp4_64x128_rows_prepacked         {  258, .tile = 1500 }
-#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233 }
-#define BSMI_COST_mxfp4_256x64_rows_prepacked         {  356 }
-#define BSMI_COST_mxfp4_128x128_rows_prepacked        {  346 }
-#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  685, .half = 500 }
+#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233, .tile = 3480 }
+#define BSMI_COST_mxfp4_256x64_rows_prepacked         {  356, .tile = 3480 }
+#define BSMI_COST_mxfp4_128x128_rows_prepacked        {  346, .tile = 3480 }
+#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  685, .tile = 240, .half = 500 }
 #define BSMI_COST_nvfp4_64x128_rows_prepacked         {  286, .tile = 1500 }
-#define BSMI_COST_nvfp4_128x64_rows_prepacked         {  242 }
-#define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362 }
-#define BSMI_COST_nvfp4_128x128_rows_prepacked        {  386 }
-#define BSMI_COST_nvfp4_256x128_rows_prepacked        {  695, .half = 520 }
+#define BSMI_COST_nvfp4_128x64_rows_prepacked         {  242, .tile = 3480 }
+#define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362, .tile = 3480 }
+#define BSMI_COST_nvfp4_128x128_rows_prepacked        {  386, .tile = 3480 }
+#define BSMI_COST_nvfp4_256x128_rows_prepacked        {  695, .tile = 240, .half = 520 }
 /* Fitted to groups of rows of gpt-oss and DeepSeek-V3, on an H100. */
-#define BSMI_COST_mxfp4_64x256_groups_prepacked       {  520, .narrow = 440, .tile = 3400 }
-#define BSMI_COST_nvfp4_64x256_groups_prepacked       {  560, .narrow = 480, .tile = 3400 }
+#define BSMI_COST_mxfp4_64x256_groups_prepacked       {  550, .narrow = 420, .tile = 1180 }
+#define BSMI_COST_nvfp4_64x256_groups_prepacked       {  590, .narrow = 460, .tile = 1180 }
+#define BSMI_COST_mxfp4_32x256_groups_prepacked       {  500, .narrow = 310, .tile = 2070 }
+#define BSMI_COST_nvfp4_32x256_groups_prepacked       {  540, .narrow = 350, .tile = 2070 }
 
 #endif

@@ -94,8 +94,8 @@
       .source = BSMI_SOURCE_PREPACKED, .codes = what, .schedule = BSMI_SCHEDULE_ROWS, \
       .fallback = BSMI_FALLBACK_IN_KERNEL, .tile_rows = rows, .tile_columns = 64 * (groups), \
       .cluster_rows = 1, .cluster_columns = 1, .a_box_rows = BSMI_GROUPS_BOX_ROWS, .b_box_rows = 64 * (groups), \
-      .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, \
-      .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
+      .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, .adds_up_groups = true, \
+      .shared_bytes = BSMI_MIXED_INPUT_GROUPS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
       .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .cost = BSMI_COST_##prefix##_##tile },
 #define GROUPS_MXFP4(...) MIXED_INPUT_GROUPS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define GROUPS_NVFP4(...) MIXED_INPUT_GROUPS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)

@@ -11,14 +11,18 @@
 
 enum { THREADS = 4, LOAD_BYTES = 64 << 20 };
 
-/* Products of a kernel: their sizes, how many there are, and whether the CPU confirms the first. */
-struct repeats { int64_t m, n, k; int times; bool confirmed; };
+/* Products of a kernel: their sizes, how many there are, whether the CPU confirms the first, and groups of rows; 0:
+ * none. */
+struct repeats { int64_t m, n, k; int times; bool confirmed; int64_t groups; };
 
 /* Edges; and many tiles a CTA, one behind another at the machine's pace: where a ring of stages is not released as it
  * should be, that shows in one product of a hundred. */
-static const struct repeats edges = { 300, 520, 200, 10000, true }, whole_blocks = { 300, 520, 256, 10000, true },
-                            walks = { 256, 8192, 2048, 400, false },
-                            simulated = { 300 / 4, 520 / 4, 200, 2 * THREADS, true };
+static const struct repeats edges = { 300, 520, 200, 10000, true, 0 }, whole_blocks = { 300, 520, 256, 10000, true, 0 },
+                            walks = { 256, 8192, 2048, 400, false, 0 },
+                            groups = { 300, 520, 840, 10000, true, 5 },
+                            group_walks = { 300, 4096, 2048, 400, false, 5 },
+                            simulated = { 300 / 4, 520 / 4, 200, 2 * THREADS, true, 0 };
+static const int64_t rows_of_groups[] = { 33, 150, 0, 17, 100 };
 
 /* A kernel's product with a reference on the device; each thread has a stream, a workspace, a D and a graph of its
  * own. */
@@ -142,23 +146,45 @@ static void repeat_product(struct test *t, const struct contexts *c, const struc
     bsm_plan_destroy(plan);
 }
 
+/* Panels of B for the kernel that is forced, which the call has then; NULL: it reads none. */
+static void *pack(struct test *t, const struct contexts *c, bsm_matmul *call)
+{
+    bsm_plan *plan;
+    void *panels = NULL;
+    if (bsm_plan_create(c->gpu, call, &plan) != BSM_OK) return NULL;
+    const size_t bytes = bsm_plan_b_panels_bytes(plan);
+    if (bytes > 0)
+        CHECK(t, bsm_device_allocate(c->gpu, bytes, &panels) == BSM_OK
+                     && bsm_plan_pack_b(plan, call, panels, bytes) == BSM_OK);
+    bsm_plan_destroy(plan);
+    call->b_panels = panels;
+    return panels;
+}
+
 /* The reference is the first product: of integers.  False if a rule of the kernel refuses the product. */
 static bool repeat_kernel(struct test *t, const struct contexts *c, const struct calls *calls, int kernel,
                           const bsm_format *pair, const struct repeats *r)
 {
     struct operand a = operand_make(&(struct shape){ .format = pair[0], .rows = r->m, .columns = r->k }, 0);
-    struct operand b = operand_make(&(struct shape){ .format = pair[1], .rows = r->n, .columns = r->k }, 0);
+    struct operand b = operand_make(
+        &(struct shape){ .format = pair[1], .rows = r->n, .columns = r->k, .batch = r->groups }, 0);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = r->m, .columns = r->n }, 0xff);
     struct lane first = { 0 };
     operand_fill(t, &a, true), operand_fill(t, &b, true);
     struct twin ta = twin_make(t, c, &a), tb = twin_make(t, c, &b), td = twin_make(t, c, &d);
-    const bsm_matmul host = { .struct_size = sizeof host, .a = &a.m, .b = &b.m, .d = &d.m };
-    first.call = (bsm_matmul){ .struct_size = sizeof first.call, .a = &ta.m, .b = &tb.m, .d = &td.m };
+    void *rows = r->groups > 0 ? to_device(t, c, rows_of_groups, sizeof rows_of_groups) : NULL;
+    const bsm_matmul host = { .struct_size = sizeof host, .a = &a.m, .b = &b.m, .d = &d.m, .groups = r->groups,
+                              .group_rows = r->groups > 0 ? rows_of_groups : NULL };
+    first.call = (bsm_matmul){ .struct_size = sizeof first.call, .a = &ta.m, .b = &tb.m, .d = &td.m,
+                               .groups = r->groups, .group_rows = rows };
     CHECK(t, !r->confirmed || bsm_multiply(c->cpu, &host) == BSM_OK);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
+    void *panels = pack(t, c, &first.call);
     const bsm_status status = bsm_multiply(c->gpu, &first.call);
     CHECK(t, status == BSM_OK || status == BSM_EUNSUPPORTED);
     if (status == BSM_OK) repeat_product(t, c, calls, kernel, r, &first, &td, d.data_bytes);
+    if (panels != NULL) (void)bsm_device_release(c->gpu, panels);
+    if (rows != NULL) (void)bsm_device_release(c->gpu, rows);
     twin_free(t, c, &ta), twin_free(t, c, &tb), twin_free(t, c, &td);
     operand_free(&a), operand_free(&b), operand_free(&d);
     return status == BSM_OK;
@@ -195,6 +221,27 @@ static bool repeat_a_pair(struct test *t, const struct contexts *c, const struct
     return false;
 }
 
+/* Kernels that read prepacked weights, which no pair is said to be served by without them; a simulated GPU tries
+ * one. */
+static void prepacked_weights(struct test *t)
+{
+    struct contexts c;
+    struct calls calls;
+    if (!contexts_open(t, &c)) return;
+    CHECK_OR_RETURN(t, calls_open(t, &calls, true));
+    for (int n = 0, served = 0; kernel_with("_prepacked", n) >= 0; n++) {
+        const int kernel = kernel_with("_prepacked", n);
+        const bsm_format pair[2] = { BSM_FORMAT_BF16, nibbles_of_kernel(kernel) };
+        const struct repeats *tried[] = { &edges, &whole_blocks, &groups, &walks, &group_walks };
+        if (!is_of_gpu(c.gpu, kernel) || !is_asked_for(kernel) || (is_simulated() && served++ > 0)) continue;
+        for (size_t i = 0; i < (is_simulated() ? 1 : sizeof tried / sizeof tried[0]); i++)
+            if (!repeat_kernel(t, &c, &calls, kernel, pair, is_simulated() ? &simulated : tried[i]))
+                FAIL(t, "%s: %s", bsm_kernel_name(kernel), bsm_last_error());
+    }
+    calls_close(&calls);
+    contexts_close(&c);
+}
+
 static void every_repeat_has_the_same_bits(struct test *t)
 {
     struct contexts c;
@@ -219,6 +266,6 @@ static void every_repeat_has_the_same_bits(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_repeat_has_the_same_bits) };
+    static const struct test_case cases[] = { TEST(every_repeat_has_the_same_bits), TEST(prepacked_weights) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -88,7 +88,8 @@ for code in "mxfp4", "nvfp4":
     for name in names_in("MIXED_INPUT_PREPACKED") + names_in("MIXED_INPUT_ROWS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_prepacked_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
     for name in names_in("MIXED_INPUT_GROUPS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_groups_{code}", ["test_gpu_prepacked --only bits_are_the_same"])
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_groups_{code}", ["test_gpu_prepacked --only " + case for case in (
+            "schedules", "bits_are_the_same")])
 KERNELS["bsmi_prepack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
 for name in names_in("FAST"):
     KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fp8_requantized --only " + case for case in (

@@ -38,6 +38,8 @@ static bool panels_open(struct test *t, struct contexts *c)
     return false;
 }
 
+enum { MANY_GROUPS = 70 };                /* of 0 to 3 rows, 105 together */
+
 struct problem {
     int64_t m, n, k, batch, groups;
     bsm_format a, d;
@@ -111,6 +113,9 @@ static void make_operands(struct test *t, const struct contexts *c, const struct
 {
     static const int64_t few_rows[] = { 0, 13, 1, 0, 6 }, many_rows[] = { 33, 150, 0, 17, 100 };
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
+    int64_t of_many_groups[MANY_GROUPS];
+    for (int g = 0; g < MANY_GROUPS; g++) of_many_groups[g] = g * 7 % 4;
+    const int64_t *group_rows = q->groups == MANY_GROUPS ? of_many_groups : q->m == 20 ? few_rows : many_rows;
     o->a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR);
     o->b = nibble_operand(format, q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout);
     o->d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
@@ -119,7 +124,7 @@ static void make_operands(struct test *t, const struct contexts *c, const struct
     if (q->a != BSM_FORMAT_BF16) set_scales(t, &o->a, scales);
     if (q->a == BSM_MXFP8_E4M3) set_codes(&o->a, scales);
     o->x = twin_make(t, c, &o->a), o->y = twin_make(t, c, &o->b);
-    o->rows = q->groups > 0 ? to_device(t, c, q->m == 20 ? few_rows : many_rows, sizeof few_rows) : NULL;
+    o->rows = q->groups > 0 ? to_device(t, c, group_rows, (size_t)q->groups * sizeof *group_rows) : NULL;
     o->call = (bsm_matmul){ .struct_size = sizeof o->call,
                             .a = &o->x.m,
                             .b = &o->y.m,
@@ -164,7 +169,7 @@ static bool is_tried(int kernel, int n, int problem, int problems)
 {
     const char *name = bsm_kernel_name(kernel);
     const bool of_many_rows = strstr(name, "_rows_") != NULL, is_last = problem + 1 == problems,
-               has_groups = problem + 2 == problems;
+               has_groups = problem + 3 == problems || problem + 2 == problems;
     if (!is_simulated() || one_is_asked_for()) return true;
     if (strstr(name, "_mma_sync_") != NULL) return problem % 4 == n % 4 && !has_groups;
     if (strstr(name, "_groups_") != NULL) return has_groups || (n + problem) % 6 == 0;
@@ -211,6 +216,8 @@ static void bits_are_the_same(struct test *t)
         { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
         /* whole tiles of bf16 */
         { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        /* more groups than lanes */
+        { 105, 66, 96, 0, MANY_GROUPS, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         /* groups of one tile and of two, whose last ones have rows for products of each width */
         { 300, 130, 448, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         /* several tiles of rows, and the last of them no whole one; on four SMs some tiles come in halves */
@@ -315,6 +322,32 @@ static void contract(struct test *t)
     contexts_close(&c);
 }
 
+/* Kernels with a table of groups in shared memory have room for some. */
+static void most_groups(struct test *t)
+{
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    for (int n = 0; reading(&c, n) >= 0; n++) {
+        const int kernel = reading(&c, n);
+        if (strstr(bsm_kernel_name(kernel), "_groups_") == NULL) continue;
+        struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR),
+                       d = nibble_operand(BSM_FORMAT_FP32, 2, 8, 0, BSM_LAYOUT_LINEAR);
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
+        for (int64_t groups = 512; groups <= 513; groups++) {
+            struct operand b = nibble_operand(nibbles_of_kernel(kernel), 8, 64, groups, BSM_LAYOUT_LINEAR);
+            const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = groups,
+                                      .group_rows = &groups };
+            bsm_plan *plan = NULL;
+            const bsm_status status = bsm_plan_create(c.gpu, &call, &plan);
+            CHECK(t, groups == 512 ? status == BSM_OK
+                                   : status == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "512 groups") != NULL);
+            bsm_plan_destroy(plan), operand_free(&b);
+        }
+        operand_free(&a), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
 /* A forced kernel of panels reads nothing else: without them, and where it does not serve the product, nothing is
  * multiplied by another. */
 static void forced(struct test *t)
@@ -352,6 +385,7 @@ static void forced(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(schedules),
-                                              TEST(exponents_where_sums_are_stored), TEST(contract), TEST(forced) };
+                                              TEST(exponents_where_sums_are_stored), TEST(contract), TEST(most_groups),
+                                              TEST(forced) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -181,26 +181,37 @@ __device__ static inline void finish_rows_by_fast_path(float factor, const gemm_
     }
 }
 
+/* A warpgroup's chunks have a place of their own, which may be larger than they are. */
+template <class CONFIG>
+__device__ static inline transposed_tile rows_tile_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                      const consumer_thread &at, bool scaled)
+{
+    transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
+    d.chunk += at.group * (CONFIG::CHUNK_BYTES - 4 * CONFIG::CHUNK * CONFIG::CHUNK_PITCH);
+    return d;
+}
+
 /* Rows of prepacked weights, whose warpgroups each have chunks of their own, and more rows of A than are stored fastest
- * out of registers. */
+ * out of registers.  chunks: those that the group has rows in. */
 template <class CONFIG>
 __device__ static inline void finish_rows_tile(const bsmi_mixed_input_parameters &p, prepacked_finish f,
                                                const gemm_tile &tile, const consumer_thread &at,
-                                               const transposed_sums<CONFIG> &sums)
+                                               const transposed_sums<CONFIG> &sums,
+                                               int32_t chunks = CONFIG::ROWS / CONFIG::CHUNK)
 {
     const gemm_finish finish = gemm_finish_of(p);
     bool scaled = f.exponents != 0;
     if (f.plain) {
         scaled = barrier_or(1 + at.group, 128, scaled);
-        const transposed_tile d = transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
+        const transposed_tile d = rows_tile_of<CONFIG>(p, tile, at, scaled);
         if (finishes_by_fast_path<CONFIG>(p, finish, tile, d)) {
             if constexpr (CONFIG::CODE_OF_EACH_CHUNK) finish_rows_by_fast_path<CONFIG>(finish.f, tile, d, sums);
-            else finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums);
+            else finish_columns_by_fast_path<CONFIG>(finish.f, tile, d, sums, chunks);
             return;
         }
         scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);
     }
-    finish_columns<CONFIG>(p, finish, tile, transposed_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled), sums);
+    finish_columns<CONFIG>(p, finish, tile, rows_tile_of<CONFIG>(p, tile, at, scaled), sums, chunks);
     if (!scaled) return;
     static_assert(sizeof(fallback_memory) <= CONFIG::CHUNK_BYTES, "lies where sums went to D");
     barrier_sync(1 + at.group, 128);      /* sums have gone to D from there */

@@ -103,7 +103,8 @@ __device__ static inline bool finishes_by_fast_path(const bsmi_gemm_parameters &
  * that a thread has of a chunk go together. */
 template <class CONFIG>
 __device__ static inline void finish_columns_by_fast_path(float factor, const gemm_tile &tile, const transposed_tile &d,
-                                                     const transposed_sums<CONFIG> &sums)
+                                                     const transposed_sums<CONFIG> &sums,
+                                                     int32_t chunks = CONFIG::ROWS / CONFIG::CHUNK)
 {
     constexpr int ROWS_OF_THREAD = CONFIG::CHUNK / 16;
     const uint32_t first = threadIdx.x % 32 / 2, chunk_memory = d.chunk - threadIdx.x % 2 * 32;
@@ -112,7 +113,7 @@ __device__ static inline void finish_columns_by_fast_path(float factor, const ge
     int32_t row = tile.row + (int32_t)first;
     unsigned char *to = d.place.output.data + row * row_bytes + (int64_t)d.place.column * 2;
 #pragma unroll 1
-    for (int32_t chunk = 0; chunk < CONFIG::ROWS / CONFIG::CHUNK; chunk++) {
+    for (int32_t chunk = 0; chunk < chunks; chunk++) {
         float v[ROWS_OF_THREAD][8];
         exchange_chunk<CONFIG>(sums, chunk, chunk_memory);
 #pragma unroll
@@ -134,11 +135,12 @@ __device__ static inline void finish_columns_by_fast_path(float factor, const ge
 template <class CONFIG>
 __device__ static inline void finish_columns(const bsmi_gemm_parameters &p, const gemm_finish &finish,
                                              const gemm_tile &tile, const transposed_tile &d,
-                                             const transposed_sums<CONFIG> &sums)
+                                             const transposed_sums<CONFIG> &sums,
+                                             int32_t chunks = CONFIG::ROWS / CONFIG::CHUNK)
 {
     const uint32_t first = threadIdx.x % 32 / 2, chunk_memory = d.chunk - threadIdx.x % 2 * 32;
 #pragma unroll 1
-    for (int32_t chunk = 0; chunk < CONFIG::ROWS / CONFIG::CHUNK; chunk++) {
+    for (int32_t chunk = 0; chunk < chunks; chunk++) {
         exchange_chunk<CONFIG>(sums, chunk, chunk_memory);
 #pragma unroll 1
         for (uint32_t row = first; row < CONFIG::CHUNK; row += 16) {

@@ -13,7 +13,8 @@ enum {
     BSMI_PREPACKED_STEPS = 6,             /* of 64 columns in a slice */
     BSMI_PREPACKED_COLUMNS = 64 * BSMI_PREPACKED_STEPS,
     BSMI_PREPACKED_LEAST_SLICES = 3,      /* each of the warpgroups that share a tile has one */
-    BSMI_PREPACKED_CODE_BYTES = BSMI_PREPACKED_ROWS * BSMI_PREPACKED_COLUMNS / 2
+    BSMI_PREPACKED_CODE_BYTES = BSMI_PREPACKED_ROWS * BSMI_PREPACKED_COLUMNS / 2,
+    BSMI_PREPACKED_STEP_BYTES = BSMI_PREPACKED_CODE_BYTES / BSMI_PREPACKED_STEPS   /* of codes */
 };
 
 /* block: 32 or 16 columns have a scale. */
