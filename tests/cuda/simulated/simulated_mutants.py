@@ -158,7 +158,7 @@ WANTED = {"dequantize_decode": ["sm90_kernels_fused_nibbles"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"],
           "sm120_gemm_bf16": ["sm120_gemm_mxf4"], "sm120_gemm_mxf8f6f4": ["sm120_gemm_mxf4"], "sm120_gemm_mxf4nvf4": ["sm120_gemm_mxf4"]}
 both = ["sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"]
-WANTED.update((file, both) for file in both)
+WANTED.update((file, both) for file in both + ["sm90_kernels_mixed_input_groups_mxfp4", "sm90_kernels_mixed_input_groups_nvfp4"])
 WANTED["sm90_kernels_prepack"] = WANTED["sm90_kernels_mixed_input_prepacked_mxfp4"]
 SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
 SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
