@@ -2,6 +2,7 @@
  * memory the second. */
 #pragma once
 
+#include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/wgmma_registers.cuh"
 #include "cuda/sm90/operand/e2m1_registers.cuh"
 
