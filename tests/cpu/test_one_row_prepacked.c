@@ -244,10 +244,42 @@ static void kept_rows(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* Tiles of a row have not all the same width; each thread's find its row of A where the first left it. */
+static void tiles_of_two_widths(struct test *t)
+{
+    enum { K = 160, N = 2880, PARTS = 3, PART = N / PARTS };
+    static float together[N], alone[PART];
+    const bsm_context_options options = { .struct_size = sizeof options, .threads = 1 };
+    bsm_context *context = NULL;
+    if (skipped(t)) return;
+    CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK);
+    for (int i = 0; i < KERNELS; i++) {
+        struct operand a = normal_row(t, K), b = weights(t, i, N, K);
+        int64_t data_bytes = 0, scale_bytes = 0;
+        bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N, .data = together },
+                   part = b.m;
+        bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &b.m, .d = &d };
+        part.rows = PART;
+        CHECK(t, bsm_matrix_data_bytes(&part, &data_bytes) == BSM_OK);
+        CHECK(t, bsm_matrix_scale_bytes(&part, &scale_bytes) == BSM_OK);
+        CHECK(t, bsm_multiply(context, &product) == BSM_OK);
+        product.b = &part, d.columns = PART, d.data = alone;
+        for (int n = 0; n < PARTS; n++) {
+            CHECK(t, bsm_multiply(context, &product) == BSM_OK);
+            compare_sums(t, &a, &b, PART, PART, alone, together + n * PART);
+            part.data = (unsigned char *)part.data + data_bytes;
+            part.scales = (unsigned char *)part.scales + scale_bytes;
+        }
+        operand_free(&a), operand_free(&b);
+    }
+    bsm_context_destroy(context);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_shape), TEST(every_format_of_a), TEST(several_stretches),
                                               TEST(every_code),  TEST(scales_of_b),       TEST(numbers_out_of_range),
-                                              TEST(largest_sums), TEST(sums_that_need_rounding), TEST(kept_rows) };
+                                              TEST(largest_sums), TEST(sums_that_need_rounding), TEST(kept_rows),
+                                              TEST(tiles_of_two_widths) };
     return TEST_MAIN(argc, argv, cases);
 }

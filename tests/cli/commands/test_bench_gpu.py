@@ -83,5 +83,5 @@ def what_cannot_be_is_refused():
 
 
 if __name__ == "__main__":
-    script.cases("test_bench_gpu", [a_range_of_k_is_one_table_with_kernels, the_json_has_each_kernel,
-                                    what_cannot_be_is_refused])
+    script.cases("test_cli_bench_gpu", [a_range_of_k_is_one_table_with_kernels, the_json_has_each_kernel,
+                                        what_cannot_be_is_refused])

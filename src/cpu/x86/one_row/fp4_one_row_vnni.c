@@ -323,9 +323,9 @@ DOT static bool add_stretches(struct job *job)
 
 DOT void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch)
 {
-    unsigned char *const memory = (unsigned char *)scratch + bsmi_bf16_exponents_bytes(tile->rows, tile->columns);
-    struct job job = { .tile = tile, .memory = (struct one_row *)(void *)memory,
-                       .scales = { tile, bsmi_scale_bounds(tile->b.matrix->element), scratch, false } };
+    struct one_row *const memory = scratch;           /* in front, where all tiles of a thread look for the row */
+    struct job job = { .tile = tile, .memory = memory,
+                       .scales = { tile, bsmi_scale_bounds(tile->b.matrix->element), memory + 1, false } };
     for (int r = 0; r < STRIP; r++) job.memory->last_rows[r] = job.memory->last_lines[r];
     const bool done = tile->rows == 1 && tile->k > 0
                       && (bsmi_row_is_kept(tile) || !bsmi_row_has_exponent(tile)) && add_stretches(&job);
@@ -336,7 +336,7 @@ DOT void bsmi_fp4_one_row_vnni(const struct bsmi_tile *tile, void *scratch)
 
 size_t bsmi_fp4_one_row_vnni_scratch_bytes(int64_t rows, int64_t columns)
 {
-    return BSMI_MAX(bsmi_bf16_exponents_bytes(rows, columns) + sizeof(struct one_row),
+    return BSMI_MAX(sizeof(struct one_row) + bsmi_bf16_exponents_bytes(rows, columns),
                     bsmi_bf16_few_rows_amx_scratch_bytes(rows, columns));
 }
 #else
