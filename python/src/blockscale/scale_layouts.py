@@ -41,12 +41,12 @@ def layout_fits(layout: str, rows: int, columns: int, copy: str) -> tuple[bool, 
     _sizes(rows, columns)
     number = lib.bsm_scale_copy_from_name(copy.encode())
     if number < 0:
-        names = ", ".join(text(lib.bsm_scale_copy_name(i)) for i in range(lib.BSM_SCALE_COPY_COUNT))
+        names = ", ".join(str(text(lib.bsm_scale_copy_name(i))) for i in range(lib.BSM_SCALE_COPY_COUNT))
         raise InvalidError(f"copy={copy!r}: choose one of {names}")
     fit = ffi.new("bsm_scale_fit *")
     fit.struct_size = ffi.sizeof("bsm_scale_fit")
     check(lib.bsm_scale_layout_fits(layout_struct(layout), rows, columns, number, fit))
-    return bool(fit.fits), text(fit.text)
+    return bool(fit.fits), text(fit.text) or ""
 
 
 def convert_scales(scales: Array, rows: int, columns: int, from_layout: str, to_layout: str,
