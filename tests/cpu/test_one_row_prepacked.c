@@ -256,8 +256,8 @@ static void tiles_of_two_widths(struct test *t)
     for (int i = 0; i < KERNELS; i++) {
         struct operand a = normal_row(t, K), b = weights(t, i, N, K);
         int64_t data_bytes = 0, scale_bytes = 0;
-        bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N, .data = together },
-                   part = b.m;
+        bsm_matrix part = b.m, d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N,
+                                     .data = together };
         bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &b.m, .d = &d };
         part.rows = PART;
         CHECK(t, bsm_matrix_data_bytes(&part, &data_bytes) == BSM_OK);
