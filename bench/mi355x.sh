@@ -60,6 +60,7 @@ say
 say "M = N = K (or M = 16), D fp32"
 for file in "$out"/bench_*.txt; do
   say "$(basename "$file" .txt | sed 's/^bench_//')"
-  sed -n '/^ *plan /p; /^ *packed B /p; /^ *K  *best/p; /^ *[0-9][0-9]*  *[0-9.]* /p' "$file" | tee -a "$out/summary.txt"
+  sed -n '/^ *plan /p; /^ *packed B /p; /^ *K  *best/p; /^ *[0-9][0-9]*  *[0-9.]* /p' "$file" |
+    tee -a "$out/summary.txt"
 done
 exit $failed
