@@ -1,5 +1,6 @@
 """What tests written as scripts share: cases that are counted, and the last line that tests/run reads."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,17 @@ def in_folder(function, prepare=None):
             function(folder)
     case.__name__ = function.__name__
     return case
+
+
+def needs_a_gpu(command, backend):
+    """Skips where the build has no kernels for a backend, "cuda" or "hip", or where it finds no GPU for them."""
+    compiler, gpu, library = {"cuda": ("nvcc", "GPU", "BLOCKSCALE_LIBCUDA"),
+                              "hip": ("clang for gfx950", "GPU of AMD", "BLOCKSCALE_LIBHIP")}[backend]
+    info = run([command, "info"])
+    if re.search(rf"^{backend} .*not built", info, re.M):
+        raise Skip(f"no kernels in this build: no {compiler} was found")
+    if not re.search(r"^gpu +0: .*HIP" if backend == "hip" else r"^gpu +0", info, re.M):
+        raise Skip(f"no {gpu}, and {library} names none")
 
 
 def check(condition, sentence):

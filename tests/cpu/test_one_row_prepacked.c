@@ -5,6 +5,7 @@
 #include "core/core.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* stored: B as it is stored goes by no tiles either. */
 static const struct { bsm_format b; const char *kernel; bool stored; } kernels[] = {
@@ -211,6 +212,27 @@ static void sums_that_need_rounding(struct test *t)
             }
 }
 
+/* D of a product that has `parts` parts of b is each part's alone, which goes by a tile of its own. */
+static void compare_parts(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
+                          int64_t rows, int64_t parts, const float *together)
+{
+    int64_t data_bytes = 0, scale_bytes = 0;
+    float *const alone = calloc((size_t)rows, sizeof *alone);
+    bsm_matrix part = b->m, d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = rows,
+                                  .data = alone };
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &a->m, .b = &part, .d = &d };
+    part.rows = rows;
+    CHECK(t, bsm_matrix_data_bytes(&part, &data_bytes) == BSM_OK);
+    CHECK(t, bsm_matrix_scale_bytes(&part, &scale_bytes) == BSM_OK);
+    for (int64_t i = 0; i < parts; i++) {
+        CHECK(t, bsm_multiply(context, &product) == BSM_OK);
+        compare_sums(t, a, b, rows, rows, alone, together + i * rows);
+        part.data = (unsigned char *)part.data + data_bytes;
+        part.scales = (unsigned char *)part.scales + scale_bytes;
+    }
+    free(alone);
+}
+
 /* A thread's row of A is made ready once for the matrices of a batch, and again where one of them, with a NaN scale,
  * went by a kernel that needs the memory. */
 static void kept_rows(struct test *t)
@@ -222,23 +244,15 @@ static void kept_rows(struct test *t)
     CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK);
     for (int i = 0; i < KERNELS; i++) {
         struct operand a = normal_row(t, K), b = weights(t, i, MATRICES * N, K);
-        float together[MATRICES * N], alone[N];
-        int64_t data_bytes = 0, scale_bytes = 0;
+        float together[MATRICES * N];
         bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N, .batch = MATRICES,
                          .data = together },
-                   all = b.m, one = b.m;
+                   all = b.m;
+        const bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &all, .d = &d };
         set_scale(t, &b, 7, 3, 0xff);
-        all.rows = one.rows = N, all.batch = MATRICES;
-        bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &all, .d = &d };
-        CHECK(t, bsm_matrix_data_bytes(&one, &data_bytes) == BSM_OK);
-        CHECK(t, bsm_matrix_scale_bytes(&one, &scale_bytes) == BSM_OK);
+        all.rows = N, all.batch = MATRICES;
         CHECK(t, bsm_multiply(context, &product) == BSM_OK);
-        product.b = &one, d.batch = 1, d.data = alone;
-        for (int m = 0; m < MATRICES; m++) {
-            CHECK(t, bsm_multiply(context, &product) == BSM_OK);
-            compare_sums(t, &a, &b, N, N, alone, together + m * N);
-            one.data = (unsigned char *)one.data + data_bytes, one.scales = (unsigned char *)one.scales + scale_bytes;
-        }
+        compare_parts(t, context, &a, &b, N, MATRICES, together);
         operand_free(&a), operand_free(&b);
     }
     bsm_context_destroy(context);
@@ -248,28 +262,18 @@ static void kept_rows(struct test *t)
 static void tiles_of_two_widths(struct test *t)
 {
     enum { K = 160, N = 2880, PARTS = 3, PART = N / PARTS };
-    static float together[N], alone[PART];
+    static float together[N];
     const bsm_context_options options = { .struct_size = sizeof options, .threads = 1 };
     bsm_context *context = NULL;
     if (skipped(t)) return;
     CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK);
     for (int i = 0; i < KERNELS; i++) {
         struct operand a = normal_row(t, K), b = weights(t, i, N, K);
-        int64_t data_bytes = 0, scale_bytes = 0;
-        bsm_matrix part = b.m, d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N,
-                                     .data = together };
-        bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &b.m, .d = &d };
-        part.rows = PART;
-        CHECK(t, bsm_matrix_data_bytes(&part, &data_bytes) == BSM_OK);
-        CHECK(t, bsm_matrix_scale_bytes(&part, &scale_bytes) == BSM_OK);
+        bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = 1, .columns = N,
+                         .data = together };
+        const bsm_matmul product = { .struct_size = sizeof product, .a = &a.m, .b = &b.m, .d = &d };
         CHECK(t, bsm_multiply(context, &product) == BSM_OK);
-        product.b = &part, d.columns = PART, d.data = alone;
-        for (int n = 0; n < PARTS; n++) {
-            CHECK(t, bsm_multiply(context, &product) == BSM_OK);
-            compare_sums(t, &a, &b, PART, PART, alone, together + n * PART);
-            part.data = (unsigned char *)part.data + data_bytes;
-            part.scales = (unsigned char *)part.scales + scale_bytes;
-        }
+        compare_parts(t, context, &a, &b, PART, PARTS, together);
         operand_free(&a), operand_free(&b);
     }
     bsm_context_destroy(context);

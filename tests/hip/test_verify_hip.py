@@ -16,16 +16,8 @@ PAIRS = (("mxfp8_e4m3:mxfp8_e5m2", "fma"), ("mxfp4:mxfp4", "groups"), ("mxfp6_e2
          ("mxfp4_block16:mxfp8_e4m3", "exact"))
 
 
-def needs_a_gpu():
-    info = script.run([command, "info"])
-    if re.search(r"^hip .*not built", info, re.M):
-        raise script.Skip("no kernels in this build: no clang for gfx950 was found")
-    if not re.search(r"^gpu +0: .*HIP", info, re.M):
-        raise script.Skip("no GPU of AMD, and BLOCKSCALE_LIBHIP names none")
-
-
 def pairs_agree():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "hip")
     if not simulated:
         out = script.run([command, "verify", "--device", "hip"])
         numbers = re.search(r"^(\d+) of (\d+) pairs agree on (\d+) kernels", out, re.M)
@@ -39,14 +31,14 @@ def pairs_agree():
 
 
 def a_plan_is_explained():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "hip")
     out = script.run([command, "bench", "--device", "hip", "--explain", "--format", "mxfp4", "-m", "64", "-n", "64",
                       "-k", "256"])
     script.check("hip_mfma_scale_" in out and "lane order" in out, out)
 
 
 def prepacked_weights_are_timed():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "hip")
     small = ["-m", "8", "-n", "64", "-k", "64", "-r", "1", "--prepacked"]
     out = script.run([command, "bench", "--device", "hip", "--format", "mxfp4", *small])
     script.check("packed B hip_mfma_scale_32x128_prepacked" in out, out)

@@ -17,16 +17,8 @@ simulated = "BLOCKSCALE_LIBCUDA" in os.environ
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def needs_a_gpu():
-    info = script.run([command, "info"])
-    if re.search(r"^cuda .*not built", info, re.M):
-        raise script.Skip("no kernels in this build: nvcc was not found")
-    if not re.search(r"^gpu +0", info, re.M):
-        raise script.Skip("no GPU, and BLOCKSCALE_LIBCUDA names none")
-
-
 def a_range_of_k_is_one_table_with_kernels():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "chart.svg")
         text = script.run(BENCH + ["--format", "mixed", "--k-range", "64:128:64", "--profile", "--plot", path],
@@ -48,7 +40,7 @@ def a_range_of_k_is_one_table_with_kernels():
 
 
 def the_json_has_each_kernel():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     line = BENCH + ["--a-format", "bf16", "--b-format", "mxfp4", "-k", "128", "--json"]
     value = json.loads(script.run(line + ["--profile"]))
     script.check("kernels" not in value["points"][0]["bf16"], "a profile unasked")

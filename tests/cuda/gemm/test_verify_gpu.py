@@ -14,16 +14,8 @@ simulated = "BLOCKSCALE_LIBCUDA" in os.environ
 KERNEL = ["--kernel", "cuda_wgmma_64x48_1x1", "--device", "cuda"]
 
 
-def needs_a_gpu():
-    info = script.run([command, "info"])
-    if re.search(r"^cuda .*not built", info, re.M):
-        raise script.Skip("no kernels in this build: nvcc was not found")
-    if not re.search(r"^gpu +0", info, re.M):
-        raise script.Skip("no GPU, and BLOCKSCALE_LIBCUDA names none")
-
-
 def every_pair_agrees():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     if not simulated:
         out = script.run([command, "verify", "--device", "cuda"])
         numbers = re.search(r"^(\d+) of (\d+) pairs agree on (\d+) kernels", out, re.M)
@@ -37,7 +29,7 @@ def every_pair_agrees():
 def every_kernel_runs_what_it_counts():
     """Each kernel that serves the pair runs some of the problems, at least those of every day, and says which it
     refuses."""
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     out = json.loads(script.run([command, "verify", "--quick", "--pair", "bf16:mxfp4", "--device", "cuda", "--json"]))
     found = {kernel["kernel"]: kernel["pairs"][0] for kernel in out["kernels"]}
     total = {pair["cases"] + pair["refused"] for pair in found.values()}
@@ -48,7 +40,7 @@ def every_kernel_runs_what_it_counts():
 
 
 def a_pair_that_never_runs_is_said():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     options = [faulty, "verify", "--quick", "--pair", "bf16:bf16"] + KERNEL[:2] + ["--device", "cuda"]
     out = script.run(options, expect=1, env=dict(os.environ, FAULT="refuse all"))
     script.check("\u25cb" in out and "1 pair never ran, the first: bf16 x bf16: " in out, out)
@@ -59,7 +51,7 @@ def a_pair_that_never_runs_is_said():
 def blackwells_kernels_agree():
     """Every pair on a kernel of each kind, with a CTA alone, a pair of CTAs, swapped tiles; on all of them:
     simulated.py.  The pairs that f16 takes are decoded, each format in tight rows too."""
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     if not simulated:
         raise script.Skip("on a GPU every_pair_agrees has them")
     for kernel, pairs in (("mxf8f6f4_128x64", 48), ("mxf4_32x128", 1), ("mxf4nvf4_256x256", 4), ("f16_16x128", 144)):
@@ -69,7 +61,7 @@ def blackwells_kernels_agree():
 
 
 def subnormal_sums_may_be_cut_but_no_more():
-    needs_a_gpu()
+    script.needs_a_gpu(command, "cuda")
     out = script.run([faulty, "verify", "--pair", "bf16:bf16"] + KERNEL, expect=1,
                      env=dict(os.environ, FAULT="one unit above"))
     script.check(re.search(r"is -?[0-9.]*e-\d\d \(0x.*must be .*the exact sum, rounded to fp32", out), out)
