@@ -365,6 +365,11 @@ class Bench:
         return "survived"
 
 
+def runs_kernels(bug):
+    """Whether the bug is in the CUDA backend, or noticed by its tests alone."""
+    return bug.file.startswith("src/cuda/") or bug.test.startswith("test_gpu_")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -384,9 +389,9 @@ def main():
           concurrent.futures.ThreadPoolExecutor(options.jobs) as pool):
         build = Build(options.build, scratch)
         build.asks_control, build.asks_others = options.control, not options.named
-        skipped = [bug for bug in bugs if bug.file.startswith("src/cuda/")] if build.kernels.table is None else []
+        skipped = [bug for bug in bugs if runs_kernels(bug)] if build.kernels.table is None else []
         if skipped:
-            print("skipped: bugs in src/cuda, as this build has no kernels or no cudasim", file=sys.stderr)
+            print("skipped: bugs of the CUDA backend, as this build has no kernels or no cudasim", file=sys.stderr)
             bugs = [bug for bug in bugs if bug not in skipped]
         benches = queue.SimpleQueue()
         for number in range(options.jobs):
