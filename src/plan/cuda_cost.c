@@ -104,11 +104,13 @@ static double operand_nanoseconds(const struct bsmi_gemm_instance *g, const stru
 static double step_of_tile(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_cost *of = &g->cost;
+    const bool single = p->groups == 0 && of->single > 0;
+    const double step = single ? of->single : of->step, narrow = single ? of->single_narrow : of->narrow;
     const int64_t half = g->tile_rows / 2, last = p->m % g->tile_rows;
-    if (of->narrow == 0) return of->step;
+    if (narrow == 0) return step;
     const double all = p->groups > 0 ? tiles_with_rows(p, g->tile_rows, 1) : (double)bsmi_ceil_div(p->m, g->tile_rows);
     const double wide = p->groups > 0 ? tiles_with_rows(p, g->tile_rows, half + 1) : all - (last > 0 && last <= half);
-    return all > 0 ? of->narrow + (of->step - of->narrow) * wide / all : of->step;
+    return all > 0 ? narrow + (step - narrow) * wide / all : step;
 }
 
 /* Groups together have more weights than the L2 cache: no kernel multiplies them faster than they arrive. */

@@ -59,7 +59,7 @@ static bool takes_codes(const struct bsmi_cuda_gpu *gpu, bsm_format a, bsm_forma
 }
 
 /* Of those that read prepacked weights, or of the others; -1: none.  One that the table does not know is taken only
- * where it knows none.  What kernels for groups take was measured with groups alone. */
+ * where it knows none, and one for groups only where it knows what that takes without them. */
 static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, bool prepacked, double *least)
 {
     const bool codes = takes_codes(gpu, p->a.format, p->b.format);
@@ -69,7 +69,7 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
         if (gpu->gemms[i] == NULL || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[i]) != prepacked
             || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16)
             || bsmi_gemm_instances[i].column_groups != (p->column_groups > 0) || bsmi_gemm_instances[i].splits_k
-            || (bsmi_gemm_instances[i].adds_up_groups && p->groups == 0)
+            || (bsmi_gemm_instances[i].adds_up_groups && p->groups == 0 && bsmi_gemm_instances[i].cost.single == 0)
             || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
             continue;
         const double time = bsmi_cuda_cost(gpu, i, p);

@@ -48,18 +48,20 @@
 #define BSMI_COST_nvfp4_64x64_prepacked               {  148 }
 /* Measured on an H100, whose power limit left a clock of 1.6 to 1.9 GHz. */
 #define BSMI_COST_mxfp4_64x128_rows_prepacked         {  258, .tile = 1500 }
-#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233, .tile = 3480 }
+#define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233, .tile = 3480, .single = 226 }
 #define BSMI_COST_mxfp4_256x64_rows_prepacked         {  356, .tile = 3480 }
 #define BSMI_COST_mxfp4_128x128_rows_prepacked        {  346, .tile = 3480 }
 #define BSMI_COST_mxfp4_256x128_rows_prepacked        {  685, .tile = 240, .half = 500 }
 #define BSMI_COST_nvfp4_64x128_rows_prepacked         {  286, .tile = 1500 }
-#define BSMI_COST_nvfp4_128x64_rows_prepacked         {  242, .tile = 3480 }
+#define BSMI_COST_nvfp4_128x64_rows_prepacked         {  242, .tile = 3480, .single = 246 }
 #define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362, .tile = 3480 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  386, .tile = 3480 }
 #define BSMI_COST_nvfp4_256x128_rows_prepacked        {  695, .tile = 240, .half = 520 }
-/* Fitted to groups of rows of gpt-oss and DeepSeek-V3, on an H100. */
-#define BSMI_COST_mxfp4_64x256_groups_prepacked       {  550, .narrow = 420, .tile = 1180 }
-#define BSMI_COST_nvfp4_64x256_groups_prepacked       {  590, .narrow = 460, .tile = 1180 }
+/* Fitted to groups of rows of gpt-oss and DeepSeek-V3, on an H100; single: to 1 to 256 rows of 13 sizes of weights. */
+#define BSMI_COST_mxfp4_64x256_groups_prepacked \
+    {  550, .narrow = 420, .tile = 1180, .single = 480, .single_narrow = 400 }
+#define BSMI_COST_nvfp4_64x256_groups_prepacked \
+    {  590, .narrow = 460, .tile = 1180, .single = 525, .single_narrow = 440 }
 #define BSMI_COST_mxfp4_32x256_groups_prepacked       {  500, .narrow = 310, .tile = 2070 }
 #define BSMI_COST_nvfp4_32x256_groups_prepacked       {  540, .narrow = 350, .tile = 2070 }
 

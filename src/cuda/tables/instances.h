@@ -52,6 +52,8 @@ struct bsmi_gemm_cost {
     int tile;                             /* no step, but what a tile of groups takes besides, beyond what all take */
     int narrow;                           /* of tiles that need half of their rows or less; 0: products have all rows */
     int half;                             /* of half of a tile */
+    int single, single_narrow;            /* step and narrow of products without groups; 0: as above, but kernels for
+                                             groups are not chosen for them */
 };
 
 /* One instance: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */
