@@ -121,7 +121,8 @@ typedef enum bsm_per {
     BSM_PER_COUNT
 } bsm_per;
 
-/* One product.  A is M x K, B is N x K, both K-major; C and D are M x N (D: M x N/2 when gated).
+/* One product.  A is M x K, B is N x K, each K- or MN-major (matrix.h), with the same bits; C and D are M x N (D: M x
+ * N/2 when gated).
  *   a, b     any two formats.  Batch: a->batch and b->batch are equal, or one of them is 1 and is broadcast; scales
  *            have the batch of their operand.
  *   alpha    NULL: 1.  beta NULL: 0.  Finite or not, taken as they are; beta == 0 never reads C.
@@ -241,6 +242,8 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
  * former two more rows of A than 4096 (12.x: some 64) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
  * rounds them: then B is kept as it was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot
  * be counted.
+ * Of an MN-major B a K-major copy is written, for whichever kernel: it is not made again for each product.  Kernels'
+ * own orders are for weights that are given K-major.
  * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
  * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);

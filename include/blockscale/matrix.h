@@ -30,12 +30,25 @@ typedef enum bsm_tensor_scale_use {
                                             fp32 */
 } bsm_tensor_scale_use;
 
-/* rows x columns codes, K-major: blocks run along the columns, and the last block of a row may be short.
- * Element (b, r, k) is code number b * batch_pitch + r * pitch + k in the units of the packing.
+/* Which elements are neighbours in memory.  A matrix has the same rows, columns, blocks and scales either way. */
+typedef enum bsm_major {
+    BSM_MAJOR_K,                         /* those of a row: A as M x K, B as N x K */
+    BSM_MAJOR_MN,                        /* those of a column: A as K x M, B as K x N (Triton's second operand, a
+                                            weight of x @ w) */
+    BSM_MAJOR_COUNT
+} bsm_major;
+
+/* rows x columns codes: blocks run along the columns, and the last block of a row may be short.
+ * Element (b, r, k) is code number b * batch_pitch + r * pitch + k in the units of the packing; MN-major,
+ * b * batch_pitch + k * pitch + r.
  *   data     4-, 6- and 8-bit elements: no alignment.  16- and 32-bit elements: aligned to their size.
  *   pitch    elements between rows, >= columns; 0: tight, columns rounded up to a row that ends on a byte (gguf: on a
  *            block).  A row starts on a byte: a pitch of packed 4-bit elements is even, of 6-bit ones a multiple of 4,
  *            of gguf blocks a multiple of 32 (MXFP4) or 64 (NVFP4).
+ *   major    MN: what is said of a row here is said of the `rows` codes of a column: pitch is between columns and >=
+ *            rows, they begin on a byte, and two 4-bit codes of a byte are neighbours in a column.  Scales lie as they
+ *            do for K: a row of them for each row, in scale_layout.  Not with packing GGUF, whose blocks run along K.
+ *            A and B of products (bsm_matmul, bsm_matmul_exact) may be so; other functions refuse it.
  *   scales   bsm_matrix_scale_bytes of them, in scale_layout, for every matrix of the batch.  NULL for unscaled
  *            formats.  packing GGUF goes with the gguf scale layout of the format, and scales == data.
  *   tensor_scale  one fp32 factor for the whole matrix, by pointer; NULL: 1.  Finite and > 0.
@@ -56,6 +69,7 @@ typedef struct bsm_matrix {
     bsm_scale_layout scale_layout;
     float *tensor_scale;
     bsm_tensor_scale_use tensor_scale_use;
+    bsm_major major;                     /* no field moved for it: there was padding, which has to be 0 */
     int64_t batch, batch_pitch, scale_batch_pitch;
 } bsm_matrix;
 
@@ -84,6 +98,8 @@ BSM_API bsm_status bsm_matrix_set_scale(const bsm_matrix *matrix, int64_t batch,
 
 BSM_API const char *bsm_packing_name(int packing);
 BSM_API int bsm_packing_from_name(const char *name);     /* -1 when not known */
+BSM_API const char *bsm_major_name(int major);           /* "k", "mn"; NULL for numbers not listed */
+BSM_API int bsm_major_from_name(const char *name);       /* -1 when not known */
 
 /* Real numbers with any strides. */
 typedef enum bsm_real { BSM_REAL_FP32, BSM_REAL_FP16, BSM_REAL_BF16, BSM_REAL_FP64, BSM_REAL_COUNT } bsm_real;

@@ -1,6 +1,7 @@
 """matmul, plans and exact sums against fp64 products of codes that ml_dtypes decodes."""
 import itertools
 import math
+import pickle
 
 import ml_dtypes
 import numpy as np
@@ -307,6 +308,68 @@ def test_prepacked_weights_have_the_same_bits():
             damaged = plan.pack(b)
             damaged.panels[:64] = 0
             plan.run(a, b, panels=damaged)
+
+
+MN_KINDS = [("mxfp4", "low_first"), ("nvfp4", "high_first"), ("mxfp4", "bytes"), ("mxfp6_e2m3", "bit_stream"),
+            ("mxfp8_e4m3", None)]
+
+
+def along_n(codes, bits, packing):
+    """(rows, columns) of codes, one to an entry, as bytes of columns."""
+    codes = np.ascontiguousarray(codes.T)
+    if bits == 8 or packing == "bytes":
+        return codes
+    padded = np.pad(codes, ((0, 0), (0, -codes.shape[1] % (2 if bits == 4 else 4))))
+    if bits == 4:
+        even, odd = padded[:, ::2], padded[:, 1::2]
+        return np.ascontiguousarray(even | odd << 4 if packing == "low_first" else even << 4 | odd)
+    fours = padded.reshape(len(padded), -1, 4).astype(np.uint32)
+    words = fours[..., 0] | fours[..., 1] << 6 | fours[..., 2] << 12 | fours[..., 3] << 18
+    return np.stack([words >> shift & 255 for shift in (0, 8, 16)], -1).astype(np.uint8).reshape(len(padded), -1)
+
+
+@pytest.mark.parametrize("kind", MN_KINDS, ids=lambda kind: "-".join(map(str, kind)))
+def test_weights_stored_k_by_n(kind):
+    name, packing = kind
+    bits = {"mxfp4": 4, "nvfp4": 4, "mxfp6_e2m3": 6, "mxfp8_e4m3": 8}[name]
+    (a, _), w = operand("bf16", (5, 96)), RANDOM.standard_normal((14, 96)).astype(np.float32)
+    one_each = blockscale.quantize(w, name, packing="bytes" if bits < 8 else None)
+    want = blockscale.matmul(a, one_each)
+    stored = along_n(one_each.codes, bits, packing)
+    b = blockscale.from_parts(stored, one_each.scales, name, packing=packing, shape=(14, 96), major="mn",
+                              tensor_scale=one_each.tensor_scale)
+    assert b.major == "mn" and b.shape == (14, 96) and b.codes is stored and "MN-major" in repr(b)
+    assert np.array_equal(blockscale.matmul(a, b), want)
+    assert np.array_equal(blockscale.exact_matmul(a, b), blockscale.exact_matmul(a, one_each))
+    assert "copied K-major first: B" in blockscale.explain(a, b)
+    assert np.array_equal(blockscale.matmul(a, pickle.loads(pickle.dumps(b))), want)
+    plan = blockscale.plan(a, b)
+    assert np.array_equal(plan.run(a, b, panels=plan.pack(b)), want)
+    with pytest.raises(blockscale.UnsupportedError, match="only A and B of products may be MN-major"):
+        b.dequantize()
+
+
+def test_columns_without_gaps_are_mn_major():
+    (a, _), (w, _) = operand("bf16", (6, 64)), operand("bf16", (8, 64))
+    k_by_n = np.ascontiguousarray(w.T)
+    b = blockscale.plain(k_by_n.T)
+    assert b.major == "mn" and blockscale.plain(w).major == "k" and b.codes.shape == (64, 8)
+    assert np.array_equal(blockscale.matmul(a, k_by_n.T), blockscale.matmul(a, w))
+    assert np.array_equal(blockscale.matmul(np.asfortranarray(a), k_by_n.T), blockscale.matmul(a, w))
+    batch = np.stack([k_by_n, 2 * k_by_n]).swapaxes(-1, -2)
+    assert np.array_equal(blockscale.matmul(np.stack([a, a]), batch)[1], 2 * blockscale.matmul(a, w))
+    m = blockscale.quantize(w, "mxfp8_e4m3")
+    turned = blockscale.from_parts(np.asfortranarray(m.codes), m.scales, "mxfp8_e4m3")
+    assert turned.major == "mn" and np.array_equal(blockscale.matmul(a, turned), blockscale.matmul(a, m))
+    for wrong, words in ((k_by_n[:, ::2].T, "strides"), (k_by_n.T[:, ::-1], "strides")):
+        with pytest.raises(blockscale.InvalidError, match=words):
+            blockscale.plain(wrong)
+    with pytest.raises(blockscale.InvalidError, match="out has strides"):
+        blockscale.matmul(a, w, out=np.empty((8, 6), np.float32).T)
+    with pytest.raises(blockscale.InvalidError, match="major='n'"):
+        blockscale.from_parts(m.codes, m.scales, "mxfp8_e4m3", major="n")
+    with pytest.raises(blockscale.InvalidError, match="MN-major, needs"):
+        blockscale.from_parts(m.codes, m.scales, "mxfp8_e4m3", major="mn", shape=m.shape)
 
 
 def test_merged_shapes_of_nothing():

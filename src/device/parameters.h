@@ -130,6 +130,12 @@ struct bsmi_amax_parameters { struct bsmi_device_reals source; uint32_t *amax; }
 enum { BSMI_DEQUANTIZE_THREADS = 256 };
 struct bsmi_dequantize_parameters { struct bsmi_device_matrix source; struct bsmi_device_reals destination; };
 
+/* Kernel bsmi_transpose: codes of 4 to 16 bits, `stored` with columns and rows changed, into `to`, which has their
+ * packing by default.  Padding of rows' last bytes is written.  CUDA: any grid of BSMI_TRANSPOSE_THREADS, CTAs stride
+ * over squares. */
+enum { BSMI_TRANSPOSE_THREADS = 256, BSMI_TRANSPOSE_SIDE = 64 };
+struct bsmi_transpose_parameters { struct bsmi_device_matrix stored, to; };
+
 /* Kernel bsmi_convert_scales: every scale of `from` to its place in `to`, all padding of `to` as zero bytes (not the
  * bytes between pitched rows).  Kernel bsmi_clear_padding: the padding alone; batch buffers, batch_bytes apart. */
 enum { BSMI_CONVERT_THREADS = 256 };

@@ -129,7 +129,7 @@ static void run_tile(void *argument, int64_t index, int worker)
 
 static bsm_status resolve_operand(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix)
 {
-    const bsm_status status = bsmi_matrix_resolve(name, given, matrix);
+    const bsm_status status = bsmi_operand_resolve(name, given, matrix);
     if (status != BSM_OK || matrix->batch == 1) return status;
     return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name,
                      (long long)matrix->batch);

@@ -19,21 +19,26 @@ static void store_one(const struct bsmi_matrix *m, int64_t batch, int64_t row, i
     bsmi_row_store_codes(m, batch, row, start, count, codes);
 }
 
-static bsm_status resolve_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
+/* Where the code lies: in *row and *column of the codes as they are stored. */
+static bsm_status resolve_code(const bsm_matrix *matrix, int64_t batch, int64_t *row, int64_t *column,
                                struct bsmi_matrix *m)
 {
-    bsm_status status = bsmi_matrix_resolve("matrix", matrix, m);
+    bsm_status status = bsmi_operand_resolve("matrix", matrix, m);
     if (status == BSM_OK) status = check_index("batch", batch, m->batch);
-    if (status == BSM_OK) status = check_index("row", row, m->rows);
-    if (status == BSM_OK) status = check_index("column", column, m->columns);
-    return status;
+    if (status == BSM_OK) status = check_index("row", *row, m->rows);
+    if (status == BSM_OK) status = check_index("column", *column, m->columns);
+    if (status != BSM_OK || m->major == BSM_MAJOR_K) return status;
+    const int64_t stored_row = *column;
+    *m = bsmi_matrix_stored(m);
+    *column = *row, *row = stored_row;
+    return BSM_OK;
 }
 
 bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column, uint32_t *code)
 {
     struct bsmi_matrix m;
     if (code == NULL) return bsmi_fail(BSM_EINVAL, "code is NULL");
-    const bsm_status status = resolve_code(matrix, batch, row, column, &m);
+    const bsm_status status = resolve_code(matrix, batch, &row, &column, &m);
     if (status != BSM_OK) return status;
     *code = 0;
     if (m.bits <= 8) {
@@ -51,7 +56,7 @@ bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t 
 bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column, uint32_t code)
 {
     struct bsmi_matrix m;
-    const bsm_status status = resolve_code(matrix, batch, row, column, &m);
+    const bsm_status status = resolve_code(matrix, batch, &row, &column, &m);
     if (status != BSM_OK) return status;
     if (m.bits < 32 && code >> m.bits != 0)
         return bsmi_fail(BSM_EINVAL, "code=0x%x has more than the %d bits of %s", (unsigned)code, m.bits,
@@ -68,7 +73,7 @@ bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t 
 static bsm_status resolve_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column,
                                 struct bsmi_matrix *m)
 {
-    bsm_status status = bsmi_matrix_resolve("matrix", matrix, m);
+    bsm_status status = bsmi_operand_resolve("matrix", matrix, m);
     if (status != BSM_OK) return status;
     if (m->scale == BSM_UNSCALED)
         return bsmi_fail(BSM_EINVAL, "matrix->format=%s has no scales", bsm_format_get((int)m->format)->name);

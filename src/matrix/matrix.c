@@ -22,6 +22,10 @@ static bsm_status resolve_format(const char *name, const bsm_matrix *given, stru
     m->scale = format->scale;
     m->block = format->block;
     m->bits = bsm_element_get((int)format->element)->bits;
+    m->major = given->major;
+    if (bsm_major_name((int)m->major) == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s->major=%d is neither K nor MN: use one of enum bsm_major", name,
+                         (int)m->major);
     m->packing = given->packing;
     if (m->packing == BSM_PACKING_DEFAULT && m->bits < 8)
         m->packing = m->bits == 4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_BIT_STREAM;
@@ -31,21 +35,35 @@ static bsm_status resolve_format(const char *name, const bsm_matrix *given, stru
     if (!bsmi_packing_fits(m->packing, m->format, m->bits))
         return bsmi_fail(BSM_EINVAL, "%s->packing=%s does not go with %s, whose elements have %d bits", name,
                          bsm_packing_name((int)m->packing), format->name, m->bits);
+    if (m->packing == BSM_PACKING_GGUF && m->major == BSM_MAJOR_MN)
+        return bsmi_fail(BSM_EINVAL, "%s->major=mn: packing gguf has blocks along K; give other codes, or major k",
+                         name);
     return BSM_OK;
 }
 
-/* A distance between rows or matrices, in elements: at least `columns`, and a whole number of bytes. */
+struct bsmi_matrix bsmi_matrix_stored(const struct bsmi_matrix *m)
+{
+    struct bsmi_matrix stored = *m;
+    if (m->major == BSM_MAJOR_MN) stored.rows = m->columns, stored.columns = m->rows, stored.major = BSM_MAJOR_K;
+    stored.block = 0, stored.scale = BSM_UNSCALED, stored.scale_columns = 0, stored.scales = NULL;
+    return stored;
+}
+
+/* A distance between rows or matrices (of what is stored), in elements: at least its columns, and a whole number of
+ * bytes. */
 static bsm_status check_pitch(const char *name, const char *field, int64_t pitch, const struct bsmi_matrix *m,
                               struct bsmi_packing_unit unit)
 {
-    if (pitch < m->columns)
-        return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= columns=%lld (or 0 for tight)",
-                         name, field, (long long)pitch, (long long)m->columns);
+    const int64_t least = m->major == BSM_MAJOR_MN ? m->rows : m->columns;
+    if (pitch < least)
+        return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= %s=%lld (or 0 for tight)", name,
+                         field, (long long)pitch, m->major == BSM_MAJOR_MN ? "rows" : "columns", (long long)least);
     if (pitch % unit.elements != 0)
         return bsmi_fail(BSM_EALIGN,
-                         "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a row starts on a "
+                         "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a %s starts on a "
                          "%s", name,
                          field, (long long)pitch, bsm_packing_name((int)m->packing), unit.elements,
+                         m->major == BSM_MAJOR_MN ? "column" : "row",
                          m->packing == BSM_PACKING_GGUF ? "block" : "byte");
     return BSM_OK;
 }
@@ -81,11 +99,12 @@ int64_t bsmi_row_used_bytes(const struct bsmi_matrix *m)
 /* Bytes that the codes span, from the first of the first matrix to the last of the last. */
 static bool data_extent(const struct bsmi_matrix *m, int64_t *bytes)
 {
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
     int64_t rows_before, matrix;
     *bytes = 0;
     if (is_empty(m)) return false;
-    return bsmi_mul_overflows(m->rows - 1, m->row_bytes, &rows_before) ||
-           bsmi_add_overflows(rows_before, bsmi_row_used_bytes(m), &matrix) ||
+    return bsmi_mul_overflows(stored.rows - 1, m->row_bytes, &rows_before) ||
+           bsmi_add_overflows(rows_before, bsmi_row_used_bytes(&stored), &matrix) ||
            batch_extent(m->batch, m->batch_bytes, matrix, bytes);
 }
 
@@ -106,14 +125,15 @@ static bsm_status resolve_shape(const char *name, const bsm_matrix *given, struc
     for (int i = 0; i < 3; i++)
         if (counts[i].value < 0)
             return bsmi_fail(BSM_EINVAL, "%s->%s=%lld is negative", name, counts[i].field, (long long)counts[i].value);
-    if (m->columns > INT64_MAX / 64) return fail_overflow(name, m);
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
+    if (m->columns > INT64_MAX / 64 || stored.columns > INT64_MAX / 64) return fail_overflow(name, m);
 
     const struct bsmi_packing_unit unit = packing_unit_of(m);
-    m->pitch = given->pitch != 0 ? given->pitch : bsmi_round_up(m->columns, unit.elements);
+    m->pitch = given->pitch != 0 ? given->pitch : bsmi_round_up(stored.columns, unit.elements);
     bsm_status status = check_pitch(name, "pitch", m->pitch, m, unit);
     if (status != BSM_OK) return status;
     int64_t batch_pitch;
-    if (bsmi_mul_overflows(m->rows, m->pitch, &batch_pitch)) return fail_overflow(name, m);
+    if (bsmi_mul_overflows(stored.rows, m->pitch, &batch_pitch)) return fail_overflow(name, m);
     if (m->batch > 1 && given->batch_pitch != 0) {
         batch_pitch = given->batch_pitch;
         status = check_pitch(name, "batch_pitch", batch_pitch, m, unit);
@@ -222,11 +242,19 @@ static bsm_status resolve_description(const char *name, const bsm_matrix *given,
     return status;
 }
 
-bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
+bsm_status bsmi_operand_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
 {
     bsm_matrix copy;
     const bsm_status status = resolve_description(name, given, &copy, m);
     return status == BSM_OK ? check_pointers(name, &copy, m) : status;
+}
+
+bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
+{
+    const bsm_status status = bsmi_operand_resolve(name, given, m);
+    if (status == BSM_OK && m->major == BSM_MAJOR_MN)
+        return bsmi_fail(BSM_EUNSUPPORTED, "%s->major=mn: only A and B of products may be MN-major", name);
+    return status;
 }
 
 struct bsmi_matrix bsmi_matrix_columns(const struct bsmi_matrix *m, int64_t first, int64_t columns)
@@ -255,7 +283,7 @@ bsm_status bsmi_matrix_tensor_scale(const char *name, const struct bsmi_matrix *
 bsm_status bsm_matrix_check(const bsm_matrix *matrix)
 {
     struct bsmi_matrix m;
-    return bsmi_matrix_resolve("matrix", matrix, &m);
+    return bsmi_operand_resolve("matrix", matrix, &m);
 }
 
 bsm_status bsm_matrix_data_bytes(const bsm_matrix *matrix, int64_t *bytes)

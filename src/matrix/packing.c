@@ -1,4 +1,4 @@
-/* Packings: their names, and what goes with them. */
+/* Packings and majors: their names, and what goes with them. */
 #include "packing.h"
 
 #include <strings.h>
@@ -15,6 +15,17 @@ int bsm_packing_from_name(const char *name)
 {
     for (int i = 0; name != NULL && i < BSM_PACKING_COUNT; i++)
         if (strcasecmp(name, names[i]) == 0) return i;
+    return -1;
+}
+
+static const char *const majors[BSM_MAJOR_COUNT] = { "k", "mn" };
+
+const char *bsm_major_name(int major) { return major >= 0 && major < BSM_MAJOR_COUNT ? majors[major] : NULL; }
+
+int bsm_major_from_name(const char *name)
+{
+    for (int i = 0; name != NULL && i < BSM_MAJOR_COUNT; i++)
+        if (strcasecmp(name, majors[i]) == 0) return i;
     return -1;
 }
 

@@ -22,8 +22,9 @@ void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const v
 void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales,
                              const struct bsmi_matrix *m)
 {
-    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows,
-                                                 m->row_bytes, m->rows == 0 ? 0 : bsmi_row_used_bytes(m) });
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
+    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, stored.rows,
+                                                 m->row_bytes, stored.rows == 0 ? 0 : bsmi_row_used_bytes(&stored) });
     if (m->scale == BSM_UNSCALED || m->packing == BSM_PACKING_GGUF || m->rows == 0 || m->columns == 0) return;
     if (m->map.layout.kind == BSM_LAYOUT_LINEAR) {
         const int64_t pitch = m->map.layout.pitch != 0 ? m->map.layout.pitch : m->scale_columns;

@@ -153,8 +153,20 @@ static void write_gguf(const struct bsmi_matrix *m, unsigned char *row, int64_t 
 
 /* By packing ------------------------------------------------------------------------------------------------------- */
 
+/* MN-major: the codes of a row are one each of `count` stored rows. */
+static void gather_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
+                         uint8_t *codes)
+{
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
+    for (int64_t i = 0; i < count; i++) bsmi_row_codes(&stored, batch, k + i, row, 1, codes + i);
+}
+
 void bsmi_row_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, uint8_t *codes)
 {
+    if (m->major == BSM_MAJOR_MN) {
+        gather_codes(m, batch, row, k, count, codes);
+        return;
+    }
     const unsigned char *bytes = bsmi_row(m, batch, row);
     switch (m->packing) {
     case BSM_PACKING_LOW_FIRST: read_nibbles(bytes, 0, k, count, codes); break;
@@ -190,9 +202,20 @@ static void read_small_elements(const struct bsmi_matrix *m, const float *table,
     }
 }
 
+static void gather_elements(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
+                            float *values)
+{
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
+    for (int64_t i = 0; i < count; i++) bsmi_row_elements(&stored, NULL, batch, k + i, row, 1, values + i);
+}
+
 void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t batch, int64_t row, int64_t k,
                        int64_t count, float *values)
 {
+    if (m->major == BSM_MAJOR_MN && m->bits > 8) {
+        gather_elements(m, batch, row, k, count, values);
+        return;
+    }
     const unsigned char *bytes = bsmi_row(m, batch, row);
     switch (m->element) {
     case BSM_FP32: memcpy(values, bytes + k * 4, (size_t)count * 4); break;

@@ -5,12 +5,15 @@
 #include "cpu/prepacked.h"
 #include "cuda_select.h"
 #include "hip_select.h"
+#include "product/k_major.h"
 
 #include <stdio.h>
 
 struct bsm_plan {
     bsm_context *context;
     struct bsmi_product product;          /* its pointers are not used again */
+    struct bsmi_k_major k_major;          /* copies of MN-major operands */
+    struct bsmi_product read;             /* the product with these, which kernels multiply */
     struct bsmi_cpu_multiply cpu;         /* of a CPU context */
     struct bsmi_hip_multiply hip;         /* of a context with a GPU of AMD */
     struct bsmi_hip_multiply hip_prepacked;   /* the same for products with prepacked weights; without an instance:
@@ -117,8 +120,8 @@ static bsm_status choose_kernel(const bsm_context *context, const struct bsmi_pr
 static bsm_status plan_cpu(const bsm_context *context, struct bsm_plan *plan)
 {
     const struct bsmi_kernel *kernel = NULL;
-    const bsm_status status = choose_kernel(context, &plan->product, &kernel);
-    return status == BSM_OK ? bsmi_cpu_prepare(&plan->product, kernel, context->threads, &plan->cpu) : status;
+    const bsm_status status = choose_kernel(context, &plan->read, &kernel);
+    return status == BSM_OK ? bsmi_cpu_prepare(&plan->read, kernel, context->threads, &plan->cpu) : status;
 }
 
 static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
@@ -129,10 +132,11 @@ static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
                          bsm_kernel_name(forced), forced < bsmi_kernel_count ? "the CPU" : "GPUs of AMD",
                          forced < bsmi_kernel_count ? "" : " of NVIDIA");
     const int number = plan->forced ? forced - bsmi_kernel_count : -1;
-    const bsm_status status = bsmi_cuda_choose(context, &plan->product, number, &plan->cuda, &plan->gpu_reason);
-    return status != BSM_OK
+    const bsm_status status = bsmi_cuda_choose(context, &plan->read, number, &plan->cuda, &plan->gpu_reason);
+    plan->prepacked = (struct bsmi_cuda_multiply){ .gemm = -1 };
+    return status != BSM_OK || plan->k_major.b
                ? status
-               : bsmi_cuda_choose_prepacked(context, &plan->product, number, &plan->cuda, &plan->prepacked);
+               : bsmi_cuda_choose_prepacked(context, &plan->read, number, &plan->cuda, &plan->prepacked);
 }
 
 static bsm_status plan_hip(const bsm_context *context, struct bsm_plan *plan)
@@ -143,10 +147,11 @@ static bsm_status plan_hip(const bsm_context *context, struct bsm_plan *plan)
                          "kernel %s was forced, but it is none of GPUs of AMD, and this context has such a GPU",
                          bsm_kernel_name(forced));
     const int number = plan->forced ? forced - first_hip_kernel() : -1;
-    const bsm_status status = bsmi_hip_choose(context, &plan->product, number, &plan->hip, &plan->gpu_reason);
-    return status != BSM_OK
+    const bsm_status status = bsmi_hip_choose(context, &plan->read, number, &plan->hip, &plan->gpu_reason);
+    plan->hip_prepacked = (struct bsmi_hip_multiply){ .gemm = -1 };
+    return status != BSM_OK || plan->k_major.b
                ? status
-               : bsmi_hip_choose_prepacked(context, &plan->product, number, &plan->hip, &plan->hip_prepacked);
+               : bsmi_hip_choose_prepacked(context, &plan->read, number, &plan->hip, &plan->hip_prepacked);
 }
 
 static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
@@ -176,11 +181,38 @@ static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct 
     const bool wants = on_hip(plan)    ? bsmi_hip_wants_prepacked(&plan->hip)
                        : on_cuda(plan) ? bsmi_cuda_wants_prepacked(&plan->cuda)
                                        : false;
-    if (!wants || product->b_panels != NULL) return BSM_OK;
-    return bsmi_fail(BSM_EUNSUPPORTED,
-                     "kernel %s was forced, but it reads prepacked weights, and product->b_panels is NULL",
+    if (!wants || (product->b_panels != NULL && !plan->k_major.b)) return BSM_OK;
+    return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it reads prepacked weights, and %s",
                      on_hip(plan) ? bsmi_hip_kernel_name(plan->hip.gemm + 1)
-                                  : bsmi_cuda_kernel_name(plan->cuda.gemm + 1));
+                                  : bsmi_cuda_kernel_name(plan->cuda.gemm + 1),
+                     plan->k_major.b ? "b->major is mn" : "product->b_panels is NULL");
+}
+
+/* The kernel, for operands that are K-major by then. */
+static bsm_status choose(bsm_context *context, struct bsm_plan *plan)
+{
+    struct bsmi_product planned = plan->product;
+    planned.b_panels = NULL;
+    const bsm_status status = bsmi_k_major_prepare(&planned, true, true, &plan->k_major);
+    if (status != BSM_OK) return status;
+    plan->read = bsmi_k_major_product(&plan->k_major, &planned, NULL);
+    return on_hip(plan) ? plan_hip(context, plan) : on_cuda(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
+}
+
+/* What the copies take of the workspace, and where they lie. */
+static void tell_backends(struct bsm_plan *plan)
+{
+    struct bsmi_cuda_multiply *cuda[] = { &plan->cuda, &plan->prepacked };
+    struct bsmi_hip_multiply *hip[] = { &plan->hip, &plan->hip_prepacked };
+    if (!on_device(plan)) plan->cpu.workspace_bytes += plan->k_major.workspace_bytes;
+    for (int i = 0; i < 2; i++)
+        if (on_hip(plan)) {
+            hip[i]->k_major = plan->k_major;
+            hip[i]->workspace_bytes += plan->k_major.workspace_bytes;
+        } else if (on_cuda(plan)) {
+            cuda[i]->k_major = plan->k_major;
+            cuda[i]->workspace_bytes += plan->k_major.workspace_bytes;
+        }
 }
 
 static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
@@ -190,10 +222,27 @@ static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struc
     plan->forced = context->forced_kernel >= 0;
     const bsm_status status = bsmi_product_check(given, on_device(plan), &plan->product);
     if (status != BSM_OK) return status;
-    const bsm_status chosen = on_hip(plan)    ? plan_hip(context, plan)
-                              : on_cuda(plan) ? plan_cuda(context, plan)
-                                              : plan_cpu(context, plan);
-    return chosen == BSM_OK ? bsmi_product_check_panels(&plan->product, bsm_plan_b_panels_bytes(plan)) : chosen;
+    const bsm_status chosen = choose(context, plan);
+    if (chosen != BSM_OK) return chosen;
+    tell_backends(plan);
+    return bsmi_product_check_panels(&plan->product, bsm_plan_b_panels_bytes(plan));
+}
+
+/* By the CPU: the copies, and the product. */
+static void run_cpu(const struct bsm_plan *plan, const struct bsmi_product *product, void *workspace)
+{
+    const struct bsmi_k_major *k = &plan->k_major;
+    const struct bsmi_product read = bsmi_k_major_product(k, product, workspace);
+    if (k->a) bsmi_k_major_copy(&product->a, &read.a, plan->cpu.threads);
+    if (bsmi_k_major_copies_b(k, product)) bsmi_k_major_copy(&product->b, &read.b, plan->cpu.threads);
+    bsmi_cpu_run(&plan->cpu, &read, bsmi_k_major_behind(k, workspace));
+}
+
+/* What the kernel's prepacked weights have to be, of the CPU. */
+static bsm_status check_kernel_panels(const struct bsm_plan *plan, const struct bsmi_product *product)
+{
+    const struct bsmi_product read = bsmi_k_major_product(&plan->k_major, product, NULL);
+    return bsmi_prepacked_check(&read);
 }
 
 /* The public calls ------------------------------------------------------------------------------------------------- */
@@ -215,12 +264,12 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
     if (status == BSM_OK && on_cuda(&plan))
         return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
-    if (status == BSM_OK) status = bsmi_prepacked_check(&plan.product);
+    if (status == BSM_OK) status = check_kernel_panels(&plan, &plan.product);
     if (status != BSM_OK) return status;
     void *workspace = bsmi_workspace_lock(context, plan.cpu.workspace_bytes);
     if (workspace == NULL)
         return bsmi_fail(BSM_ENOMEM, "no memory for a workspace of %zu bytes", plan.cpu.workspace_bytes);
-    bsmi_cpu_run(&plan.cpu, &plan.product, workspace);
+    run_cpu(&plan, &plan.product, workspace);
     bsmi_workspace_unlock(context);
     return BSM_OK;
 }
@@ -269,21 +318,41 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     if (status == BSM_OK) status = bsmi_product_check_panels(&product, bsm_plan_b_panels_bytes(plan));
     if (status == BSM_OK) status = check_forced_panels(plan, &product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
-    if (status == BSM_OK && !on_device(plan)) status = bsmi_prepacked_check(&product);
+    if (status == BSM_OK && !on_device(plan)) status = check_kernel_panels(plan, &product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
     if (status != BSM_OK) return status;
     if (on_hip(plan)) return bsmi_hip_run(plan->context, hip_of(plan, &product), &product, workspace);
     if (on_cuda(plan)) return bsmi_cuda_run(plan->context, cuda_of(plan, &product), &product, workspace);
-    bsmi_cpu_run(&plan->cpu, &product, workspace);
+    run_cpu(plan, &product, workspace);
     return BSM_OK;
 }
 
 size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
 {
     if (plan == NULL) return 0;
-    return on_hip(plan)    ? bsmi_hip_prepacked_bytes(&plan->hip_prepacked, &plan->product)
-           : on_cuda(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->product)
-                           : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
+    if (plan->k_major.b) return plan->k_major.b_bytes;
+    return on_hip(plan)    ? bsmi_hip_prepacked_bytes(&plan->hip_prepacked, &plan->read)
+           : on_cuda(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->read)
+                           : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->read);
+}
+
+/* The copy of an MN-major B. */
+static bsm_status pack_copy(const struct bsm_plan *plan, const struct bsmi_product *product, void *panels)
+{
+    const struct bsmi_matrix copy = bsmi_k_major_panels(&product->b, panels);
+    if (on_hip(plan)) return bsmi_hip_copy_k_major(plan->context, product->stream, &product->b, &copy);
+    if (on_cuda(plan)) return bsmi_cuda_copy_k_major(plan->context, product->stream, &product->b, &copy);
+    bsmi_k_major_copy(&product->b, &copy, plan->cpu.threads);
+    return BSM_OK;
+}
+
+static bsm_status pack_b(const struct bsm_plan *plan, const struct bsmi_product *product, void *panels)
+{
+    if (plan->k_major.b) return pack_copy(plan, product, panels);
+    if (on_hip(plan)) return bsmi_hip_pack(plan->context, product, panels);
+    if (on_cuda(plan)) return bsmi_cuda_pack(plan->context, &plan->prepacked, product, panels);
+    bsmi_cpu_prepack(&plan->cpu, product, panels);
+    return BSM_OK;
 }
 
 bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *panels, size_t bytes)
@@ -304,10 +373,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
-    if (status == BSM_OK && on_hip(plan)) return bsmi_hip_pack(plan->context, &product, panels);
-    if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &plan->prepacked, &product, panels);
-    if (status == BSM_OK) bsmi_cpu_prepack(&plan->cpu, &product, panels);
-    return status;
+    return status == BSM_OK ? pack_b(plan, &product, panels) : status;
 }
 
 static const char *reason(const struct bsm_plan *plan)
@@ -318,12 +384,8 @@ static const char *reason(const struct bsm_plan *plan)
                 : "the first kernel of the table that this CPU runs";
 }
 
-size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
+static size_t describe_kernel(const bsm_plan *plan, char *text, size_t bytes)
 {
-    if (plan == NULL) {
-        if (bytes > 0) text[0] = '\0';
-        return 0;
-    }
     if (on_hip(plan))
         return bsmi_hip_describe_plan(&plan->product, &plan->hip, &plan->hip_prepacked, plan->gpu_reason, text, bytes);
     if (on_cuda(plan))
@@ -336,4 +398,19 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
                  bsmi_family_order(c->kernel->family),
                  bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name, reason(plan));
     return length < 0 ? 0 : (size_t)length;
+}
+
+size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
+{
+    if (plan == NULL) {
+        if (bytes > 0) text[0] = '\0';
+        return 0;
+    }
+    const struct bsmi_k_major *k = &plan->k_major;
+    const size_t length = describe_kernel(plan, text, bytes), used = BSMI_MIN(length, bytes);
+    if (!k->a && !k->b) return length;
+    const int more = snprintf(bytes == 0 ? NULL : text + used, bytes - used,
+                              "; stored MN-major and copied K-major first: %s%s%s", k->a ? "A" : "",
+                              k->a && k->b ? ", " : "", k->b ? "B (once, if it is prepacked)" : "");
+    return more < 0 ? length : length + (size_t)more;
 }

@@ -48,8 +48,8 @@ static bsm_status check_choices(const bsm_matmul *given)
 
 static bsm_status resolve_operands(const bsm_matmul *given, struct bsmi_product *p)
 {
-    bsm_status status = bsmi_matrix_resolve("a", given->a, &p->a);
-    if (status == BSM_OK) status = bsmi_matrix_resolve("b", given->b, &p->b);
+    bsm_status status = bsmi_operand_resolve("a", given->a, &p->a);
+    if (status == BSM_OK) status = bsmi_operand_resolve("b", given->b, &p->b);
     if (status == BSM_OK) status = bsmi_matrix_resolve("d", given->d, &p->d);
     p->has_c = given->c != NULL;
     if (status == BSM_OK && p->has_c) status = bsmi_matrix_resolve("c", given->c, &p->c);

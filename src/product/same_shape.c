@@ -28,6 +28,7 @@ static bsm_status same_matrix(const char *name, const struct bsmi_matrix *x, con
     const struct field fields[] = {
         { "format", (int64_t)x->format, (int64_t)y->format },
         { "packing", (int64_t)x->packing, (int64_t)y->packing },
+        { "major", (int64_t)x->major, (int64_t)y->major },
         { "rows", x->rows, y->rows },
         { "columns", x->columns, y->columns },
         { "batch", x->batch, y->batch },

@@ -24,12 +24,15 @@ struct operand operand_make(const struct shape *s, int poison)
 {
     struct operand o = { .m = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows,
                                 .columns = s->columns,
-                                .batch = s->batch, .packing = s->packing, .scale_layout = s->layout } };
-    if (s->extra_pitch != 0) o.m.pitch = (s->columns + 63) / 64 * 64 + s->extra_pitch;
+                                .batch = s->batch, .packing = s->packing, .scale_layout = s->layout,
+                                .major = s->major } };
+    const int64_t width = s->major == BSM_MAJOR_MN ? s->rows : s->columns,
+                  height = s->major == BSM_MAJOR_MN ? s->columns : s->rows;
+    if (s->extra_pitch != 0) o.m.pitch = (width + 63) / 64 * 64 + s->extra_pitch;
     if (s->extra_batch_pitch != 0) {
-        const int64_t pitch = o.m.pitch != 0 ? o.m.pitch : (s->columns + 63) / 64 * 64;
+        const int64_t pitch = o.m.pitch != 0 ? o.m.pitch : (width + 63) / 64 * 64;
         o.m.pitch = pitch;
-        o.m.batch_pitch = pitch * s->rows + s->extra_batch_pitch;
+        o.m.batch_pitch = pitch * height + s->extra_batch_pitch;
     }
     int64_t data_bytes = 0, scale_bytes = 0;
     if (bsm_matrix_data_bytes(&o.m, &data_bytes) != BSM_OK || bsm_matrix_scale_bytes(&o.m, &scale_bytes) != BSM_OK) {
@@ -61,6 +64,23 @@ struct operand operand_of_columns(const bsm_matrix *m, int64_t first, int64_t co
             if (bsm_matrix_get_scale(m, 0, r, first / block + s, &scale) != BSM_OK
                 || bsm_matrix_set_scale(&o.m, 0, r, s, scale) != BSM_OK) exit(1);
     }
+    return o;
+}
+
+struct operand operand_turned(const struct operand *from, bsm_packing packing, int64_t extra_pitch)
+{
+    struct operand o = operand_make(&(struct shape){ .format = from->m.format, .rows = from->m.rows,
+                                                     .columns = from->m.columns, .batch = from->m.batch,
+                                                     .packing = packing, .layout = from->m.scale_layout,
+                                                     .extra_pitch = extra_pitch, .major = BSM_MAJOR_MN }, 0xff);
+    uint32_t code = 0;
+    for (int64_t b = 0; b < (from->m.batch == 0 ? 1 : from->m.batch); b++)
+        for (int64_t r = 0; r < from->m.rows; r++)
+            for (int64_t k = 0; k < from->m.columns; k++)
+                if (bsm_matrix_get_code(&from->m, b, r, k, &code) != BSM_OK
+                    || bsm_matrix_set_code(&o.m, b, r, k, code) != BSM_OK) exit(1);
+    if (o.scale_bytes > 0) memcpy(o.m.scales, from->m.scales, o.scale_bytes);
+    o.m.tensor_scale = from->m.tensor_scale, o.m.tensor_scale_use = from->m.tensor_scale_use;
     return o;
 }
 

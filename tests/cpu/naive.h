@@ -20,6 +20,7 @@ struct shape {
     bsm_packing packing;
     bsm_scale_layout layout;
     int64_t extra_pitch, extra_batch_pitch;          /* elements beyond tight, a multiple of 64 */
+    bsm_major major;
 };
 
 /* One of the packings that the format has, one of the layouts if it has scales (GGUF's packings: their own), and every
@@ -32,6 +33,9 @@ struct operand operand_make(const struct shape *shape, int poison);
 /* Columns [first, first + columns) of one matrix as a matrix of its own; first is a multiple of its block. */
 struct operand operand_of_columns(const bsm_matrix *m, int64_t first, int64_t columns);
 void operand_free(struct operand *o);
+
+/* The same numbers, MN-major. */
+struct operand operand_turned(const struct operand *o, bsm_packing packing, int64_t extra_pitch);
 
 /* Random codes.  small: integers of magnitude at most 4 (times the element's grid), scales of 1, so that sums are exact
  * in fp32; else every code but NaN, infinity and the largest exponents of wide elements; scales within +-4 octaves. */

@@ -42,6 +42,15 @@ static void rules_are_enforced_by_name(struct test *t)
     EXPECT(m.columns = -5, BSM_EINVAL, "columns=-5");
     EXPECT(m.batch = -2, BSM_EINVAL, "batch=-2");
     EXPECT(m.pitch = 63, BSM_EINVAL, "pitch=63");
+    EXPECT(m.major = BSM_MAJOR_COUNT, BSM_EINVAL, "major=2");
+    EXPECT(m.major = BSM_MAJOR_MN, BSM_OK, "");
+    EXPECT((m.major = BSM_MAJOR_MN, m.pitch = 2), BSM_EINVAL, "pitch=2: it counts elements and must be >= rows=4");
+    EXPECT((m.major = BSM_MAJOR_MN, m.pitch = 4), BSM_OK, "");
+    EXPECT((m.major = BSM_MAJOR_MN, m.pitch = 5), BSM_EALIGN, "so that a column starts on a byte");
+    EXPECT((m.major = BSM_MAJOR_MN, m.rows = INT64_MAX), BSM_EOVERFLOW, "rows=");
+    EXPECT((m.major = BSM_MAJOR_MN, m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4,
+            m.scales = NULL),
+           BSM_EINVAL, "major=mn: packing gguf has blocks along K");
     EXPECT(m.pitch = 65, BSM_EALIGN, "pitch=65");
     EXPECT((m.columns = 33, m.pitch = 33), BSM_EALIGN, "pitch=33");
     EXPECT((m.format = BSM_MXFP6_E3M2, m.pitch = 66), BSM_EALIGN, "multiple of 4");
@@ -80,6 +89,54 @@ static void rules_are_enforced_by_name(struct test *t)
     EXPECT(m.columns = INT64_MAX, BSM_EOVERFLOW, "columns=");
     EXPECT((m.pitch = INT64_MAX - 1, m.rows = 3), BSM_EOVERFLOW, "rows=");
     EXPECT((m.batch = INT64_MAX / 64, m.batch_pitch = 1 << 20), BSM_EOVERFLOW, "batch=");
+}
+
+/* Each code of an MN-major matrix where the header says, and nowhere else; sizes; names. */
+static void codes_of_columns(struct test *t)
+{
+    static const struct { bsm_format format; int bits; int64_t pitch; } kinds[] = {
+        { BSM_MXFP4, 4, 8 }, { BSM_MXFP6_E2M3, 6, 8 }, { BSM_MXFP8_E4M3, 8, 7 }, { BSM_FORMAT_BF16, 16, 9 } };
+    enum { ROWS = 7, COLUMNS = 33 };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const int64_t pitch_bits = kinds[i].pitch * kinds[i].bits;
+        bsm_matrix m = { .struct_size = sizeof m, .format = kinds[i].format, .major = BSM_MAJOR_MN, .rows = ROWS,
+                         .columns = COLUMNS, .data = memory, .pitch = kinds[i].pitch,
+                         .scales = kinds[i].bits < 16 ? memory + 4096 : NULL };
+        int64_t bytes = 0;
+        CHECK(t, bsm_matrix_data_bytes(&m, &bytes) == BSM_OK
+                     && bytes == ((COLUMNS - 1) * pitch_bits + ROWS * kinds[i].bits + 7) / 8);
+        for (int64_t r = 0; r < ROWS; r++)
+            for (int64_t k = 0; k < COLUMNS; k++) {
+                const uint32_t want = (uint32_t)(1 + r * 5 + k * 3) % (1u << (kinds[i].bits - 1));
+                uint32_t got = 0, code = 0;
+                CHECK(t, bsm_matrix_set_code(&m, 0, r, k, want) == BSM_OK);
+                CHECK(t, bsm_matrix_get_code(&m, 0, r, k, &code) == BSM_OK && code == want);
+                const int64_t first = k * pitch_bits + r * kinds[i].bits;
+                for (int bit = 0; bit < kinds[i].bits; bit++)
+                    got |= (uint32_t)(memory[(first + bit) / 8] >> (first + bit) % 8 & 1) << bit;
+                if (got != want) FAIL(t, "%d bits: (%d, %d) is %x", kinds[i].bits, (int)r, (int)k, (unsigned)got);
+            }
+    }
+    CHECK(t, strcmp(bsm_major_name(BSM_MAJOR_MN), "mn") == 0 && bsm_major_name(BSM_MAJOR_COUNT) == NULL);
+    CHECK(t, bsm_major_from_name("K") == BSM_MAJOR_K && bsm_major_from_name("n") == -1
+                 && bsm_major_from_name(NULL) == -1);
+}
+
+/* What writes a matrix, or reads one otherwise than as an operand. */
+static void only_operands_are_mn_major(struct test *t)
+{
+    float numbers[4 * 64] = { 0 };
+    const bsm_real_matrix real = { .struct_size = sizeof real, .rows = 4, .columns = 64, .data = numbers,
+                                   .row_stride = 64, .column_stride = 1 };
+    bsm_matrix m = good();
+    bsm_context *context = NULL;
+    CHECK(t, bsm_context_create(NULL, &context) == BSM_OK);
+    m.major = BSM_MAJOR_MN;
+    CHECK(t, bsm_quantize(context, &real, NULL, &m, NULL) == BSM_EUNSUPPORTED
+                 && strstr(bsm_last_error(), "destination->major=mn") != NULL);
+    CHECK(t, bsm_dequantize(context, &m, &real) == BSM_EUNSUPPORTED
+                 && strstr(bsm_last_error(), "source->major=mn") != NULL);
+    bsm_context_destroy(context);
 }
 
 static void sizes_follow_the_packing(struct test *t)
@@ -181,7 +238,8 @@ static void tensor_scales_are_finite_and_positive(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case tests[] = {
-        TEST(rules_are_enforced_by_name), TEST(sizes_follow_the_packing), TEST(large_sizes_are_counted_in_64_bits),
+        TEST(rules_are_enforced_by_name), TEST(codes_of_columns), TEST(only_operands_are_mn_major),
+        TEST(sizes_follow_the_packing), TEST(large_sizes_are_counted_in_64_bits),
         TEST(batches_and_scales_are_addressed), TEST(tensor_scales_are_finite_and_positive),
     };
     return TEST_MAIN(argc, argv, tests);

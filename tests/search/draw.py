@@ -140,6 +140,9 @@ def _operand(rng, format_name, batch, style):
     scale = tensor_scale(rng)
     if scale is not None:
         it.update(tensor_scale=scale, divides=_chance(rng, 0.5))
+    # Drawn from what was drawn, so that problems are otherwise those that they were before operands had majors.
+    if it["storage"]["packing"] != "gguf" and random.Random(repr(sorted(it.items()))).random() < 0.15:
+        it["storage"]["major"] = "mn"
     return it
 
 

@@ -12,7 +12,7 @@ class Matrix(Structure):
     _fields_ = [("struct_size", c_size_t), ("format", c_int), ("packing", c_int), ("rows", c_int64),
                 ("columns", c_int64), ("data", c_void_p),
                 ("pitch", c_int64), ("scales", c_void_p), ("scale_layout", ScaleLayout), ("tensor_scale", c_void_p),
-                ("tensor_scale_use", c_int), ("batch", c_int64), ("batch_pitch", c_int64),
+                ("tensor_scale_use", c_int), ("major", c_int), ("batch", c_int64), ("batch_pitch", c_int64),
                 ("scale_batch_pitch", c_int64)]
 
 

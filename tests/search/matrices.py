@@ -2,7 +2,8 @@
 image (Placed).
 
 A storage is a dictionary, all of whose keys may be missing:
-    packing, pitch (units of the packing between the end of a row and the next), misalign (bytes)
+    major ("mn": columns lie as rows do else), packing, pitch (units of the packing between the end of a row and the
+    next), misalign (bytes)
     layout (kind, tile_rows, tile_columns, gap: bytes between rows of a linear one), scale_misalign
     batch_gap (units), interleave (matrices of a batch row by row), scale_batch_gap (bytes)"""
 import ctypes
@@ -50,9 +51,11 @@ class Placed:
         self.batch, self.rows, self.columns = shape
         self.packing = Packing(format_name, storage.get("packing", "default"))
         self.gguf = self.packing.name == "gguf"
+        self.turned = storage.get("major") == "mn"
+        self.lines, self.width = (self.columns, self.rows) if self.turned else (self.rows, self.columns)
         self.struct = new(Matrix, format=lib.formats[format_name],
                           packing=lib.packings[storage.get("packing", "default")], rows=self.rows,
-                          columns=self.columns, batch=self.batch)
+                          columns=self.columns, batch=self.batch, major=int(self.turned))
         self._place_data()
         if self.format.block:
             self._place_scales()
@@ -60,13 +63,13 @@ class Placed:
     def _place_data(self):
         packing, extra = self.packing, self.storage.get("pitch", 0)
         to_bytes = lambda elements: elements // packing.unit * packing.unit_bytes
-        pitch = packing.tight(self.columns) + extra * packing.unit
-        apart = pitch * max(1, self.rows) + self.storage.get("batch_gap", 0) * packing.unit
+        pitch = packing.tight(self.width) + extra * packing.unit
+        apart = pitch * max(1, self.lines) + self.storage.get("batch_gap", 0) * packing.unit
         if self.storage.get("interleave") and self.batch > 1:
             pitch, apart = pitch * self.batch, pitch
-        self.row_bytes = packing.row_bytes(self.columns)
+        self.row_bytes = packing.row_bytes(self.width)
         self.strides = (to_bytes(apart), to_bytes(pitch), 1)
-        self.shape = (self.batch, self.rows, self.row_bytes)
+        self.shape = (self.batch, self.lines, self.row_bytes)
         self.data_size = self._reach(self.shape, self.strides)
         size = max(1, packing.unit_bytes) if packing.name == "plain" else 1
         misalign = self.storage.get("misalign", 0) // size * size
@@ -121,7 +124,7 @@ class Placed:
         staging = self.image.memory.staging
         if self.data_size:
             view = self.image.strided(staging, self.data, self.shape, self.strides)
-            packed = self.packing.pack(content.codes)
+            packed = self.packing.pack(content.codes.swapaxes(1, 2) if self.turned else content.codes)
             if self.packing.name in ("low_first", "high_first", "bit_stream") and packed.size:
                 packed[..., -1] |= self._unused_bits()
             elif self.packing.name == "bytes":
@@ -136,7 +139,7 @@ class Placed:
 
     def _unused_bits(self):
         """The pattern in the bits behind the last code of a row."""
-        used = self.columns * self.packing.bits % 8
+        used = self.width * self.packing.bits % 8
         if used == 0:
             return 0
         if self.packing.name == "high_first":

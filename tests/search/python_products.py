@@ -78,14 +78,14 @@ class Shown:
     def _codes(self):
         placed, bits = self.placed, self.format.element.bits
         dtype, size = np.dtype("uint8"), 1
-        entries = {"low_first": -(-placed.columns // 2), "high_first": -(-placed.columns // 2),
-                   "bit_stream": -(-placed.columns // 4) * 3}.get(self.packing, placed.shape[2])
+        entries = {"low_first": -(-placed.width // 2), "high_first": -(-placed.width // 2),
+                   "bit_stream": -(-placed.width // 4) * 3}.get(self.packing, placed.shape[2])
         if self.packing == "plain" and bits > 8 or not self.format.block:
             dtype = self.types(PLAIN[self.format.name])
-            size, entries = dtype.itemsize, placed.columns
+            size, entries = dtype.itemsize, placed.width
         elif self.packing in ("plain", "bytes") and self.format.element.name in CODES:
             dtype = self.types(self.choices.one_of("uint8", CODES[self.format.element.name]))
-        shape = (placed.batch, placed.rows, entries)
+        shape = (placed.batch, placed.lines, entries)
         array = self._array(placed.data, shape, dtype, (placed.strides[0], placed.strides[1], size))
         self.numbers = array                             # what it is called where no Matrix is needed
         by_dlpack = dtype.name in ("uint8", "float32", "float16") and array.flags.aligned
@@ -131,12 +131,13 @@ class Shown:
         shape = (self.placed.batch, self.placed.rows, self.placed.columns)
         return self.blockscale.from_parts(
             self.codes, scales, self.format.name, layout=layout, tensor_scale=scale,
-            tensor_scale_divides=bool(self.content.divides), packing=packing, shape=shape[1:] if self.flat else shape)
+            tensor_scale_divides=bool(self.content.divides), packing=packing, shape=shape[1:] if self.flat else shape,
+            major="mn" if self.placed.turned else "k")
 
     def operand(self):
         """A Matrix, or an array of plain numbers where nothing else belongs to it."""
         if not self.format.block and self.content.tensor_scale is None and self.choices.one_of(True, False):
-            return self.codes
+            return self.numbers.swapaxes(-1, -2) if self.placed.turned else self.codes
         return self.matrix()
 
 

@@ -104,7 +104,7 @@ def candidates(problem):
             continue
         yield _without(problem, matrix, "storage")
         for key in ("pitch", "misalign", "scale_misalign", "interleave", "batch_gap", "scale_batch_gap", "say_pitch",
-                    "layout", "packing"):
+                    "layout", "packing", "major"):
             yield _without(problem, matrix, "storage", key)
         yield _without(problem, matrix, "tensor_scale")
         yield _with(problem, "integers", matrix, "data")

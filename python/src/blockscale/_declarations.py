@@ -208,6 +208,11 @@ typedef enum bsm_tensor_scale_use {
     BSM_TENSOR_SCALE_MULTIPLIES,
     BSM_TENSOR_SCALE_DIVIDES
 } bsm_tensor_scale_use;
+typedef enum bsm_major {
+    BSM_MAJOR_K,
+    BSM_MAJOR_MN,
+    BSM_MAJOR_COUNT
+} bsm_major;
 typedef struct bsm_matrix {
     size_t struct_size;
     bsm_format format;
@@ -219,6 +224,7 @@ typedef struct bsm_matrix {
     bsm_scale_layout scale_layout;
     float *tensor_scale;
     bsm_tensor_scale_use tensor_scale_use;
+    bsm_major major;
     int64_t batch, batch_pitch, scale_batch_pitch;
 } bsm_matrix;
 bsm_status bsm_matrix_check(const bsm_matrix *matrix);
@@ -235,6 +241,8 @@ bsm_status bsm_matrix_set_scale(const bsm_matrix *matrix, int64_t batch, int64_t
                                         uint8_t code);
 const char *bsm_packing_name(int packing);
 int bsm_packing_from_name(const char *name);
+const char *bsm_major_name(int major);
+int bsm_major_from_name(const char *name);
 typedef enum bsm_real { BSM_REAL_FP32, BSM_REAL_FP16, BSM_REAL_BF16, BSM_REAL_FP64, BSM_REAL_COUNT } bsm_real;
 const char *bsm_real_name(int real);
 size_t bsm_real_bytes(int real);

@@ -320,7 +320,7 @@ class Description:
         _arrays.check_writable(out, "out")
         if found.shape != self.out_shape:
             raise InvalidError(f"out has the shape {found.shape}: the product has {self.out_shape}")
-        d = plain_of_view(found, "out")
+        d = plain_of_view(found, "out", operand=False)
         self.keep.append(d)
         return d._c
 

@@ -24,11 +24,12 @@ def _bytes(x: Array) -> Array:
     return x.view(library.uint8 if library is not None else "uint8")
 
 
-def _rows_of(x: Array) -> Array:
-    """x with its last two axes exchanged, the last one running without gaps: x itself where it lies so, else a copy."""
+def _rows_of(x: Array, either: bool) -> Array:
+    """x with its last two axes exchanged, the last one (or either of them) running without gaps: x itself where it
+    lies so, else a copy."""
     turned = x.swapaxes(-1, -2)
     of = _arrays.view(turned, "y")
-    if of.strides[-1] == 1 or of.shape[-1] == 1:
+    if of.strides[-1] == 1 or of.shape[-1] == 1 or (either and of.strides[-2] == 1):
         return turned
     return turned.contiguous() if of.library == "torch" else turned.copy(order="C")
 
@@ -51,7 +52,7 @@ class _Operand:
                                "/ block in the place of K")
         self.codes, self.scales = _bytes(codes), _bytes(scales)
         if turn:
-            self.codes, self.scales = _rows_of(self.codes), _rows_of(self.scales)
+            self.codes, self.scales = _rows_of(self.codes, per_byte == 1), _rows_of(self.scales, False)
         self.packing = "low_first" if per_byte == 2 else "bytes"
         self.rows, self.k = self.codes.shape[-2], k
 
@@ -100,8 +101,9 @@ def mma_scaled(x: Array, x_scale: Array, y: Array, y_scale: Array, acc: Array = 
     with V = 32 and scales of float8_e8m0fnu (or uint8); float4_e2m1fn (float4_e2m1fn_x2: K / 2 entries along K) with V
     = 32 or 16 and these scales, or V = 16 and scales of float8_e4m3fn (NVFP4).
     Returns a new fp32 array (..., M, N); every product is exact, sums are fp32.
-    y and y_scale whose K axis runs without gaps (a transposed view of weights N x K) are read as they lie; any other y
-    is copied once."""
+    y is read as it lies where one of its axes runs without gaps: K (a transposed view of weights N x K), or N, which is
+    MN-major.  Any other y is copied once, as is float4_e2m1fn_x2 along N, whose bytes hold two codes along K; y_scale
+    is copied unless K runs without gaps."""
     of_x, of_y = _Operand(x, x_scale, ("x", "x_scale"), False), _Operand(y, y_scale, ("y", "y_scale"), True)
     if of_x.k != of_y.k:
         raise InvalidError(f"y has K = {of_y.k}, x has K = {of_x.k}")

@@ -8,7 +8,7 @@ import numpy as np
 from . import _arrays
 from ._arrays import Array, View, where
 from ._errors import InvalidError, check, number_of
-from ._library import FORMAT_OF_NUMBER, FORMATS, LAYOUTS, PACKINGS, Format, ffi, lib, text
+from ._library import FORMAT_OF_NUMBER, FORMATS, LAYOUTS, MAJORS, PACKINGS, Format, ffi, lib, text
 
 _DEFAULT_PACKING = {4: "low_first", 6: "bit_stream", 8: "bytes", 16: "bytes", 32: "bytes"}
 _SCALE_TYPES = ("uint8", "int8", "float8_e8m0fnu", "float8_e4m3fn", "int32", "uint32")
@@ -80,15 +80,17 @@ class Matrix:
     shape         (rows, columns) or (batch, rows, columns), in elements
     codes         the array of codes, as packed: uint8 of shape (..., rows, columns / 2) for two 4-bit codes a byte,
                   (..., rows, 3 columns / 4) for 6 bits, (..., rows, columns) for one a byte; numbers themselves for
-                  bf16, fp16, fp32
+                  bf16, fp16, fp32.  MN-major: of shape (..., columns, rows), (..., columns, rows / 2) ...
     scales        array of scale codes (bytes; e8m0, nvfp4: ue4m3), None for formats without.  Layout "linear": shape
                   (..., rows, ceil(columns / block)); any other: (bytes,) or (batch, bytes) in the layout's own order
     tensor_scale  fp32 array of one element on the same device, or None
     tensor_scale_divides   False: numbers are multiplied by it; True: divided
-    layout, packing        names; device   ("cpu", 0) or ("cuda", number)"""
+    layout, packing        names; device   ("cpu", 0) or ("cuda", number)
+    major         "k": the codes of a row lie one behind the other; "mn": those of a column do.  Products read either;
+                  whatever else takes a Matrix wants "k" """
 
     __slots__ = ("_c", "_keep", "_format", "codes", "scales", "tensor_scale", "tensor_scale_divides", "layout",
-                 "packing", "device", "shape", "rows", "columns", "batch", "library", "_stream", "_signature",
+                 "packing", "major", "device", "shape", "rows", "columns", "batch", "library", "_stream", "_signature",
                  "__weakref__")
 
     _c: Any
@@ -102,6 +104,7 @@ class Matrix:
     tensor_scale_divides: bool
     layout: str
     packing: str
+    major: str
     device: tuple[str, int]
     shape: tuple[int, ...]
     rows: int
@@ -147,22 +150,28 @@ class Matrix:
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle, copy.deepcopy and torch.save: the arrays and what says how they lie."""
         return _again, (self.codes, self.scales, self.format, self.layout, self.tensor_scale, self.tensor_scale_divides,
-                        self.packing, self.shape)
+                        self.packing, self.shape, self.major)
 
     def __repr__(self) -> str:
         size = " x ".join(map(str, self.shape))
         place = "" if self.device[0] == "cpu" else f", {where(self.device)}"
         scales = "" if self.scales is None else f", scales {self.layout}"
-        return f"<blockscale.Matrix {self.format} {size}, {self.packing}{scales}, {self.library}{place}>"
+        major = "" if self.major == "k" else ", MN-major"
+        return f"<blockscale.Matrix {self.format} {size}, {self.packing}{major}{scales}, {self.library}{place}>"
 
 
 def make(form: Format, shape: tuple[int, ...], packing: int, layout: str, layout_c: Any, codes: View,
-         scales: View | None, tensor_scale: View | None, divides: bool) -> Matrix:
-    """A Matrix over arrays; what the library's own check refuses is raised with its sentence."""
+         scales: View | None, tensor_scale: View | None, divides: bool, major: str = "k") -> Matrix:
+    """A Matrix over arrays; what the library's own check refuses is raised with its sentence.  codes: as they are
+    stored, or one to an entry with columns that run without gaps, which are MN-major."""
     it = object.__new__(Matrix)
     c = ffi.new("bsm_matrix *")
     c.struct_size = ffi.sizeof("bsm_matrix")
     c.format, c.packing = form.number, packing
+    turned = major == "k" and row_codes(form, text(lib.bsm_packing_name(packing)) or "", 4) == 4 and _is_turned(codes)
+    if turned:
+        major = "mn"
+    c.major = number_of(MAJORS, major, "major")
     c.rows, c.columns = shape[-2], shape[-1]
     c.batch = shape[0] if len(shape) == 3 else 1
     c.scale_layout = layout_c[0]
@@ -173,10 +182,12 @@ def make(form: Format, shape: tuple[int, ...], packing: int, layout: str, layout
     it.packing = text(lib.bsm_packing_name(packing)) or ""
     if it.packing == "default":
         it.packing = "bytes"
-    it.tensor_scale_divides = divides
-    _set_codes(c, form, it.packing, codes)
+    it.tensor_scale_divides, it.major = divides, major
+    _set_codes(c, form, it.packing, _exchanged(codes) if turned else codes)
     keep: list[object] = [codes.owner]
     it.codes = codes.owner[0] if isinstance(codes.owner, tuple) else codes.owner
+    if turned:
+        it.codes = it.codes.swapaxes(-1, -2)
     it.scales = it.tensor_scale = None
     if it.packing == "gguf":
         c.scales, it.scales = c.data, it.codes
@@ -205,19 +216,36 @@ def _same_device(view: View, it: Matrix, name: str) -> None:
         raise InvalidError(f"{name} lies on {where(view.device)}, the codes on {where(it.device)}")
 
 
-def _set_codes(c: Any, form: Format, packing: str, codes: View) -> None:
+def _is_turned(codes: View) -> bool:
+    """Whether columns run without gaps, and rows do not."""
     shape, strides = codes.shape, codes.strides
-    per_row = row_codes(form, packing, c.columns)
-    want = (c.rows, per_row) if len(shape) == 2 else (c.batch, c.rows, per_row)
+    if len(shape) < 2 or 0 in shape or shape[-1] == 1 or strides[-1] == 1 or strides[-1] < shape[-2]:
+        return False
+    return strides[-2] == 1 or shape[-2] == 1
+
+
+def _exchanged(codes: View) -> View:
+    """The view with its last two axes exchanged."""
+    shape, strides = ((*sizes[:-2], sizes[-1], sizes[-2]) for sizes in (codes.shape, codes.strides))
+    return View(codes.pointer, shape, strides, codes.dtype, codes.device, codes.owner, codes.library, codes.stream)
+
+
+def _set_codes(c: Any, form: Format, packing: str, codes: View) -> None:
+    """codes: as they are stored."""
+    shape, strides = codes.shape, codes.strides
+    k_major = c.major == lib.BSM_MAJOR_K
+    one, lines, width = ("row", c.rows, c.columns) if k_major else ("column", c.columns, c.rows)
+    per_line = row_codes(form, packing, width)
+    want = (lines, per_line) if len(shape) == 2 else (c.batch, lines, per_line)
     if tuple(shape) != want:
         raise InvalidError(f"codes has the shape {tuple(shape)}: {form.name} of {c.rows} x {c.columns} packed as "
-                           f"{packing} needs {want}")
+                           f"{packing}{'' if k_major else ', MN-major,'} needs {want}")
     if 0 not in shape and shape[-1] > 1 and strides[-1] != 1:
-        raise InvalidError(f"codes has strides {tuple(strides)}: the elements of a row lie one behind the other (the "
+        raise InvalidError(f"codes has strides {tuple(strides)}: the elements of a {one} lie one behind the other (the "
                            "last stride is 1)")
     c.data = ffi.cast("void *", codes.pointer)
-    if c.rows > 1 and 0 not in shape:
-        c.pitch = _pitch(form, packing, strides[-2], "row")
+    if lines > 1 and 0 not in shape:
+        c.pitch = _pitch(form, packing, strides[-2], one)
     if c.batch > 1 and 0 not in shape:
         c.batch_pitch = _pitch(form, packing, strides[0], "batch")
 
@@ -334,7 +362,7 @@ _PACKING_OF_TYPE = {"float4_e2m1fn_x2": "low_first", "float4_e2m1fn": "bytes", "
 
 def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: str = "linear",
                tensor_scale: Array | float | None = None, tensor_scale_divides: bool = False,
-               packing: str | None = None, shape: tuple[int, ...] | None = None) -> Matrix:
+               packing: str | None = None, shape: tuple[int, ...] | None = None, major: str = "k") -> Matrix:
     """A Matrix over codes and scales that lie in arrays already.  Nothing is copied; the Matrix keeps the arrays alive.
 
     codes         (rows, entries) or (batch, rows, entries), the last stride 1, any row and batch stride that packing
@@ -348,7 +376,10 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
                   says that numbers are divided by it rather than multiplied.
     packing       "low_first" (default of 4 bits: element 2i in the low bits), "high_first", "bit_stream" (default of 6
                   bits), "bytes", "gguf" (codes hold the scales, too).
-    shape         needed when the columns are odd or do not fill the last byte; in elements.
+    shape         needed when the columns (MN-major: the rows) are odd or do not fill the last byte; in elements.
+    major         "mn": codes holds columns as rows, (columns, entries) or (batch, columns, entries): weights stored K x
+                  N, two 4-bit codes of a byte being neighbours along N.  Scales stay (rows, blocks).  An array with a
+                  code an entry whose columns run without gaps (codes.T) is taken for MN-major by itself.
     InvalidError names what does not fit."""
     form = format_of(format)
     of_codes = _arrays.view(codes, "codes")
@@ -359,8 +390,11 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
     _check_code_type(form, of_codes)
     if len(of_codes.shape) not in (2, 3):
         raise InvalidError(f"codes has {len(of_codes.shape)} dimensions: 2, or 3 for a batch")
+    number_of(MAJORS, major, "major")
     if shape is None:
-        shape = (*of_codes.shape[:-1], _elements_of_codes(form, name, of_codes.shape[-1]))
+        width = _elements_of_codes(form, name, of_codes.shape[-1])
+        lead, lines = of_codes.shape[:-2], of_codes.shape[-2]
+        shape = (*lead, lines, width) if major == "k" else (*lead, width, lines)
     if len(shape) != len(of_codes.shape):
         raise InvalidError(f"shape={shape} has {len(shape)} dimensions, codes has {len(of_codes.shape)}")
     if name == "gguf":
@@ -372,13 +406,13 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
     of_scales = None if scales is None or name == "gguf" else _arrays.view(scales, "scales")
     of_tensor = tensor_scale_view(tensor_scale, of_codes.library, of_codes.device, of_codes.stream)
     return make(form, tuple(shape), number, layout, layout_struct(layout), of_codes, of_scales, of_tensor,
-                tensor_scale_divides)
+                tensor_scale_divides, major)
 
 
 def _again(codes: Array, scales: Array, form: str, layout: str, tensor_scale: Array, divides: bool, packing: str,
-           shape: tuple[int, ...]) -> Matrix:
+           shape: tuple[int, ...], major: str) -> Matrix:
     return from_parts(codes, scales, form, layout=layout, tensor_scale=tensor_scale, tensor_scale_divides=divides,
-                      packing=packing, shape=shape)
+                      packing=packing, shape=shape, major=major)
 
 
 def _check_code_type(form: Format, codes: View) -> None:
@@ -401,20 +435,20 @@ def tensor_scale_view(given: Any, library: str, device: tuple[str, int], stream:
 
 def plain(x: Array) -> Matrix:
     """A Matrix over an array of bf16, fp16, fp32, float8_e4m3fn or float8_e5m2 numbers, without any scale and without
-    a copy.  x: (rows, columns) or (batch, rows, columns) with the last stride 1.  matmul() does this with arrays by
-    itself."""
+    a copy.  x: (rows, columns) or (batch, rows, columns); rows run without gaps, or columns do (x.T: MN-major).
+    matmul() does this with arrays by itself."""
     return plain_of_view(_arrays.view(x, "x"), "x")
 
 
-def plain_of_view(x: View, name: str) -> Matrix:
-    """plain(), for an array that was looked at already."""
+def plain_of_view(x: View, name: str, operand: bool = True) -> Matrix:
+    """plain(), for an array that was looked at already.  operand: it may be MN-major."""
     form = FORMATS.get(_arrays.FORMAT_OF.get(x.dtype, ""))
     if form is None:
         raise InvalidError(f"{name} has the type {x.dtype}: numbers without scales are one of "
                            f"{', '.join(_arrays.FORMAT_OF)}; codes with scales are made a Matrix by from_parts()")
     if len(x.shape) not in (2, 3):
         raise InvalidError(f"{name} has {len(x.shape)} dimensions: (rows, columns) or (batch, rows, columns)")
-    if 0 not in x.shape and x.shape[-1] > 1 and x.strides[-1] != 1:
+    if 0 not in x.shape and x.shape[-1] > 1 and x.strides[-1] != 1 and not (operand and _is_turned(x)):
         raise InvalidError(f"{name} has strides {tuple(x.strides)}: the numbers of a row lie one behind the other (the "
                            "last stride is 1); nothing is copied here")
     return make(form, x.shape, 0, "linear", layout_struct("linear"), x, None, None, False)

@@ -57,6 +57,8 @@ struct cli_quantized {
 /* Zeroed memory for a matrix; the gguf packing implies its scale layout, and a gguf layout its packing. */
 int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
                       int64_t columns, struct cli_quantized *quantized);
+/* Makes a matrix that cli_quantized_new made MN-major.  Of gguf's packing that fails. */
+int cli_quantized_turn(struct cli *cli, const char *what, struct cli_quantized *quantized);
 void cli_quantized_free(struct cli *cli, struct cli_quantized *quantized);
 
 /* Quantizes real into quantized (options->tensor_scale and the matrix' tensor scale are set from `scale`). */

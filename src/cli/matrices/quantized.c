@@ -44,16 +44,19 @@ static bool is_plain(const bsm_matrix *m)
     return m->packing == BSM_PACKING_BYTES || bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits >= 8;
 }
 
+/* Rows of the array of codes: an MN-major matrix has its columns there. */
+static int64_t array_rows(const bsm_matrix *m) { return m->major == BSM_MAJOR_MN ? m->columns : m->rows; }
+
 /* Bytes from row to row of packed codes: those of 6 bits begin with whole bytes every four. */
 static int64_t row_bytes(const bsm_matrix *m)
 {
     bsm_matrix rows = *m;
-    int64_t one = 0, two = 0;
+    int64_t one = 0, two = 0, *const count = m->major == BSM_MAJOR_MN ? &rows.columns : &rows.rows;
     rows.data = rows.scales = NULL;
-    rows.rows = 1;
+    *count = 1;
     bsm_matrix_data_bytes(&rows, &one);                          /* it was counted for all rows before */
-    rows.rows = 2;
-    if (m->rows < 2 || bsm_matrix_data_bytes(&rows, &two) != BSM_OK) return one;
+    *count = 2;
+    if (array_rows(m) < 2 || bsm_matrix_data_bytes(&rows, &two) != BSM_OK) return one;
     return two - one;
 }
 
@@ -63,7 +66,7 @@ static int measure(struct cli *cli, struct cli_quantized *q, const char *what)
     bsm_status status = bsm_matrix_data_bytes(&q->matrix, &q->data_bytes);
     if (status == BSM_OK) status = bsm_matrix_scale_bytes(&q->matrix, &q->scale_bytes);
     if (status == BSM_OK && !is_plain(&q->matrix)
-        && __builtin_mul_overflow(q->matrix.rows, row_bytes(&q->matrix), &q->data_bytes))
+        && __builtin_mul_overflow(array_rows(&q->matrix), row_bytes(&q->matrix), &q->data_bytes))
         q->data_bytes = INT64_MAX;
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, what, status);
 }
@@ -91,6 +94,35 @@ int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, b
     q->scales = cli_memory(cli, q->scale_bytes, 1);
     if (q->scale_bytes > 0) q->matrix.scales = q->scales;
     else if (q->matrix.packing == BSM_PACKING_GGUF) q->matrix.scales = q->data;
+    return CLI_DONE;
+}
+
+/* Code by code: the command alone has matrices that lie otherwise than they were quantized. */
+static bsm_status move_codes(const bsm_matrix *from, const bsm_matrix *to)
+{
+    uint32_t code = 0;
+    bsm_status status = BSM_OK;
+    for (int64_t r = 0; r < from->rows && status == BSM_OK; r++)
+        for (int64_t k = 0; k < from->columns && status == BSM_OK; k++) {
+            status = bsm_matrix_get_code(from, 0, r, k, &code);
+            if (status == BSM_OK) status = bsm_matrix_set_code(to, 0, r, k, code);
+        }
+    return status;
+}
+
+int cli_quantized_turn(struct cli *cli, const char *what, struct cli_quantized *q)
+{
+    struct cli_quantized turned = *q;
+    turned.matrix.major = BSM_MAJOR_MN;
+    turned.matrix.pitch = 0;
+    const int result = measure(cli, &turned, what);
+    if (result != CLI_DONE) return result;
+    turned.matrix.data = turned.data = cli_memory(cli, turned.data_bytes, 1);
+    const bsm_status status = move_codes(&q->matrix, &turned.matrix);
+    free(status == BSM_OK ? q->data : turned.data);
+    if (status != BSM_OK) return cli_library_failed(cli, what, status);
+    q->matrix.major = BSM_MAJOR_MN, q->matrix.pitch = 0;
+    q->matrix.data = q->data = turned.data, q->data_bytes = turned.data_bytes;
     return CLI_DONE;
 }
 
@@ -156,11 +188,13 @@ static bsm_npy_type code_type(const bsm_matrix *m)
     }
 }
 
-/* rows x columns where there is a number for each code, else rows x bytes of a row. */
+/* rows x columns where there is a number for each code, else rows x bytes of a row; of an MN-major matrix those of its
+ * transpose. */
 static void code_shape(const struct cli_quantized *q, int64_t *shape)
 {
-    shape[0] = q->matrix.rows;
-    shape[1] = is_plain(&q->matrix) ? q->matrix.columns : row_bytes(&q->matrix);
+    const bsm_matrix *m = &q->matrix;
+    shape[0] = array_rows(m);
+    shape[1] = !is_plain(m) ? row_bytes(m) : m->major == BSM_MAJOR_MN ? m->rows : m->columns;
 }
 
 /* rows x scales of a row in the tight linear layout, else one stretch of bytes. */
@@ -203,6 +237,7 @@ static int store_note(struct cli *cli, const struct paths *paths, const struct c
     cli_json_integer(&json, "rows", m->rows);
     cli_json_integer(&json, "columns", m->columns);
     cli_json_text(&json, "packing", bsm_packing_name((int)m->packing));
+    if (m->major != BSM_MAJOR_K) cli_json_text(&json, "major", bsm_major_name((int)m->major));
     cli_json_text(&json, "codes", file_name(paths->codes));
     if (bsm_format_get((int)m->format)->scale != BSM_UNSCALED) {
         layout_text(&m->scale_layout, layout, sizeof layout);
@@ -244,6 +279,7 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
 {
     const char *format_text = cli_note_text(note, "format"), *packing_text = cli_note_text(note, "packing");
     const char *layout = cli_note_text(note, "scale_layout"), *use = cli_note_text(note, "tensor_scale_use");
+    const char *major_text = cli_note_text(note, "major");
     int64_t version, rows, columns;
     if (!cli_note_size(note, "blockscale_note", &version) || version != 1)
         return cli_bad_input(cli, "%s: is no note of blockscale quantize: \"blockscale_note\": 1 is missing",
@@ -256,6 +292,8 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
         return cli_bad_input(cli, "%s: \"rows\" and \"columns\" must be whole numbers, 0 or more", note->path);
     const int packing = packing_text != NULL ? bsm_packing_from_name(packing_text) : (int)BSM_PACKING_DEFAULT;
     if (packing < 0) return cli_bad_input(cli, "%s: \"packing\": \"%s\" is no packing", note->path, packing_text);
+    const int major = major_text != NULL ? bsm_major_from_name(major_text) : (int)BSM_MAJOR_K;
+    if (major < 0) return cli_bad_input(cli, "%s: \"major\": \"%s\" is neither k nor mn", note->path, major_text);
     bsm_scale_layout scale_layout = { .kind = BSM_LAYOUT_LINEAR };
     if (layout != NULL && bsm_scale_layout_parse(layout, &scale_layout) != BSM_OK)
         return cli_library_failed(cli, note->path, BSM_EFILE);
@@ -263,6 +301,7 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
         return cli_bad_input(cli, "%s: \"tensor_scale_use\": \"%s\" is neither multiplies nor divides", note->path,
                              use);
     describe(q, format, (bsm_packing)packing, scale_layout, rows, columns);
+    q->matrix.major = (bsm_major)major;
     if (use != NULL && strcmp(use, "divides") == 0) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     return measure(cli, q, note->path);
 }

@@ -155,9 +155,12 @@ static CUstream stream_of(const struct bsmi_cuda_device *device, const struct bs
 static bsm_status run_here(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c,
                            const struct bsmi_product *p, void *workspace)
 {
+    const struct bsmi_product read = bsmi_k_major_product(&c->k_major, p, workspace);
     struct bsmi_cuda_run run = { .queue = bsmi_cuda_queue_of(device, stream_of(device, p)), .multiply = c,
-                                 .product = p, .workspace = workspace };
-    return enqueue(&run);
+                                 .product = &read,
+                                 .workspace = bsmi_k_major_behind(&c->k_major, workspace) };
+    const bsm_status status = bsmi_cuda_copy_operands(&run.queue, &c->k_major, p, &read);
+    return status == BSM_OK ? enqueue(&run) : status;
 }
 
 bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p,

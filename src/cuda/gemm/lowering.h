@@ -110,4 +110,8 @@ bsm_status bsmi_cuda_requantize_one(struct bsmi_cuda_queue *queue, const struct 
 /* The codes of B that b_panels has, behind its exponents. */
 const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *product);
 
+/* Copies of MN-major operands: `given` is the product as it was asked for, `read` the one that kernels multiply. */
+bsm_status bsmi_cuda_copy_operands(struct bsmi_cuda_queue *queue, const struct bsmi_k_major *k,
+                                   const struct bsmi_product *given, const struct bsmi_product *read);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "cuda/driver/device.h"
 #include "matrix/matrix.h"
+#include "product/k_major.h"
 #include "product/product.h"
 
 /* What an operand becomes. */
@@ -78,7 +79,8 @@ struct bsmi_cuda_multiply {
                                              them at kept_at */
     int64_t kept;                         /* numbers */
     size_t kept_at;
-    size_t workspace_bytes;
+    size_t workspace_bytes;               /* with the copies of MN-major operands, which lie in front of the rest */
+    struct bsmi_k_major k_major;          /* which these are: the plan's to say */
     int64_t tiles, waves;                 /* what the plan expects of the GEMM kernel, for people; 0: nothing */
     double expected_nanoseconds;
 };
@@ -175,6 +177,10 @@ bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *
 /* The same with the context's cached workspace. */
 bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multiply *multiply,
                               const struct bsmi_product *product);
+
+/* Puts the kernel that copies an MN-major operand into the stream, the context's if it is NULL. */
+bsm_status bsmi_cuda_copy_k_major(bsm_context *context, void *stream, const struct bsmi_matrix *from,
+                                  const struct bsmi_matrix *to);
 
 /* Everything between S and D, with pointers into the workspace. */
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product,

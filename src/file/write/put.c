@@ -52,6 +52,7 @@ static bsm_status check_description(const struct bsmi_written_weight *weight, co
     const struct { const char *name; int64_t is, wanted; } fields[] = {
         { "format", (int64_t)m->format, (int64_t)want->format },
         { "packing", (int64_t)m->packing, (int64_t)want->packing },
+        { "major", (int64_t)m->major, (int64_t)want->major },
         { "rows", m->rows, want->rows },
         { "columns", m->columns, want->columns },
         { "pitch", m->pitch, want->pitch },

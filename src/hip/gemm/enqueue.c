@@ -151,9 +151,11 @@ static hipStream_t stream_of(const struct bsmi_hip_device *device, const struct 
 static bsm_status run_here(const struct bsmi_hip_device *device, const struct bsmi_hip_multiply *c,
                            const struct bsmi_product *p, void *workspace)
 {
-    struct bsmi_hip_run run = { .queue = { device->gpu, stream_of(device, p) }, .multiply = c, .product = p,
-                                .workspace = workspace };
-    return enqueue(&run);
+    const struct bsmi_product read = bsmi_k_major_product(&c->k_major, p, workspace);
+    struct bsmi_hip_run run = { .queue = { device->gpu, stream_of(device, p) }, .multiply = c, .product = &read,
+                                .workspace = bsmi_k_major_behind(&c->k_major, workspace) };
+    const bsm_status status = bsmi_hip_copy_operands(&run.queue, &c->k_major, p, &read);
+    return status == BSM_OK ? enqueue(&run) : status;
 }
 
 bsm_status bsmi_hip_run(bsm_context *context, const struct bsmi_hip_multiply *c, const struct bsmi_product *p,

@@ -4,6 +4,7 @@
 
 #include "hip/driver/device.h"
 #include "matrix/matrix.h"
+#include "product/k_major.h"
 #include "product/product.h"
 
 /* What an operand's numbers become. */
@@ -50,7 +51,8 @@ struct bsmi_hip_multiply {
     size_t sums_at;
     int64_t sums_pitch;
     size_t factors_at;                    /* direct: f, where there are tensor scales */
-    size_t workspace_bytes;
+    size_t workspace_bytes;               /* with the copies of MN-major operands, which lie in front of the rest */
+    struct bsmi_k_major k_major;          /* which these are: the plan's to say */
     double expected_nanoseconds;          /* for people; 0: nothing is expected */
 };
 
@@ -93,5 +95,9 @@ bsm_status bsmi_hip_run(bsm_context *context, const struct bsmi_hip_multiply *mu
 /* The same with the context's cached workspace. */
 bsm_status bsmi_hip_multiply(bsm_context *context, const struct bsmi_hip_multiply *multiply,
                              const struct bsmi_product *product);
+
+/* Puts the kernel that copies an MN-major operand into the stream, the context's if it is NULL. */
+bsm_status bsmi_hip_copy_k_major(bsm_context *context, void *stream, const struct bsmi_matrix *from,
+                                 const struct bsmi_matrix *to);
 
 #endif

@@ -41,6 +41,10 @@ bool bsmi_hip_has_kernels_packing(const struct bsmi_matrix *matrix);
 
 bsm_status bsmi_hip_fail_alignment(const char *name, const char *member, const void *data);
 
+/* Copies of MN-major operands: `given` is the product as it was asked for, `read` the one that kernels multiply. */
+bsm_status bsmi_hip_copy_operands(const struct bsmi_hip_queue *queue, const struct bsmi_k_major *k,
+                                  const struct bsmi_product *given, const struct bsmi_product *read);
+
 /* The launches that make them. */
 bsm_status bsmi_hip_make_operands(const struct bsmi_hip_run *run);
 

@@ -168,6 +168,44 @@ def layouts_and_packings_change_nothing(folder):
             os.remove(os.path.join(folder, "x.json"))
 
 
+def majors_change_nothing(folder):
+    """Codes along N, of a note and of --a-major and --b-major: the file that is a transpose, and the same product."""
+    sample(folder, "x", 37, 200)
+    sample(folder, "w", 11, 200)
+    for format, packing in [("nvfp4", "low_first"), ("mxfp6_e2m3", "bit_stream"), ("mxfp8_e4m3", None),
+                            ("mxfp4", "bytes"), ("bf16", None)]:
+        way = ["--packing", packing] if packing else []
+        quantize(folder, "w", format, *way)
+        script.run([command, "matmul", "x.npy", "w.json", "-o", "k.npy", "--a-format", "bf16"], cwd=folder)
+        shape, _, codes = npy_file.read(os.path.join(folder, "w.codes.npy"))
+        quantize(folder, "w", format, *way, "--major", "mn")
+        turned, _, moved = npy_file.read(os.path.join(folder, "w.codes.npy"))
+        if packing in (None, "bytes"):
+            script.check(shape == (11, 200) and turned == (200, 11)
+                         and moved == [codes[r * 200 + k] for k in range(200) for r in range(11)], f"{format}: codes")
+        else:
+            script.check(turned == (200, 6 if packing == "low_first" else 9), f"{format}: {turned}")
+        said = script.run([command, "matmul", "x.npy", "w.json", "-o", "mn.npy", "--a-format", "bf16", "--a-major",
+                           "mn", "--verbose", "--check"], cwd=folder)
+        script.check("copied K-major first: A, B" in said, said)
+        options = ["--b-format", format, "--recipe", "mse"] if format == "mxfp4" else ["--b-format", format]
+        script.run([command, "matmul", "x.npy", "w.npy", "-o", "own.npy", "--a-format", "bf16", *options, "--b-major",
+                    "mn"], cwd=folder)
+        results = [open(os.path.join(folder, name), "rb").read() for name in ("k.npy", "mn.npy", "own.npy")]
+        script.check(results[0] == results[1] == results[2], f"{format}: other products")
+    for status, wrong, words in [
+            (3, ["dequantize", "w.json", "-o", "y.npy"], "only A and B of products may be MN-major"),
+            (2, ["matmul", "w.json", "w.json", "-o", "d.npy", "--b-major", "mn"], "--b-major"),
+            (3, ["quantize", "w.npy", "-o", "g", "-f", "nvfp4", "--packing", "gguf", "--major", "mn"],
+             "major=mn: packing gguf")]:
+        script.run_in(folder, [command, *wrong], status, words)
+    with open(os.path.join(folder, "w.json"), encoding="utf-8") as note:
+        text = note.read()
+    with open(os.path.join(folder, "bad.json"), "w", encoding="utf-8") as note:
+        note.write(text.replace('"mn"', '"n"'))
+    script.run_in(folder, [command, "matmul", "w.json", "bad.json", "-o", "d.npy"], 3, "is neither k nor mn")
+
+
 def scales_lie_where_the_layout_says(folder):
     """128x4 by its own formula, for A and for D."""
     sample(folder, "x", 137, 200)
@@ -428,6 +466,7 @@ def as_ml_dtypes_has_them(folder):
 
 script.cases("test_cli_matmul", [with_folder(case) for case in [
     codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
+    majors_change_nothing,
     scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues,
                                                                 output_types,
     input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed,

@@ -35,6 +35,12 @@ static const struct cli_option options[] = {
       "of A and B: none, computed, or a number; computed for nvfp4, none for the others unless given",
       CLI_TENSOR_SCALE(struct matmul_settings, tensor_scale) },
     { "--layout", 0, "LAYOUT", "where the scales of A and B lie", CLI_LAYOUT(struct matmul_settings, layout) },
+    { "--a-major", 0, "MAJOR",
+      "how the codes of A lie when they are multiplied: k, row by row, or mn, column by column; the result has the "
+      "same bits. A note says it itself",
+      CLI_MAJOR(struct matmul_settings, a_major) },
+    { "--b-major", 0, "MAJOR", "of B: mn is K x N (with --transpose-b: as B.npy has it)",
+      CLI_MAJOR(struct matmul_settings, b_major) },
     { "--transpose-b", 0, NULL, "B.npy is K x N", CLI_FLAG(struct matmul_settings, transpose_b) },
     { "--a-type", 0, "TYPE", "what A.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
       CLI_CHOICE(struct matmul_settings, a_type, &cli_types) },

@@ -11,6 +11,7 @@ struct matmul_settings {
     bsm_format format, a_format, b_format, d_format;
     bsm_recipe recipe, d_recipe;
     bsm_scale_layout layout, d_layout;
+    bsm_major a_major, b_major;
     struct cli_tensor_scale tensor_scale;
     int a_type, b_type, bias_per, device;
     float alpha, beta, d_tensor_scale;

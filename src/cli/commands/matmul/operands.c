@@ -14,6 +14,7 @@ struct request {
     bsm_format format;
     int type;
     bool transpose;
+    bsm_major major;
 };
 
 /* Weights of checkpoints ------------------------------------------------------------------------------------------- */
@@ -172,7 +173,8 @@ static int read_operand(struct cli *cli, const struct matmul_settings *s, const 
 {
     const char *letter = request->letter, *path = request->path;
     const bsm_format format = request->format != BSM_FORMAT_NONE ? request->format : s->format;
-    const bool described = request->format != BSM_FORMAT_NONE || request->type != CLI_TYPE_AUTO || request->transpose;
+    const bool described = request->format != BSM_FORMAT_NONE || request->type != CLI_TYPE_AUTO || request->transpose
+                           || request->major != BSM_MAJOR_K;
     int result = CLI_DONE;
     const bool weight = is_in_checkpoint(path);
     o->path = path;
@@ -181,21 +183,23 @@ static int read_operand(struct cli *cli, const struct matmul_settings *s, const 
     if (result != CLI_DONE) return result;
     if (o->stored && described)
         return cli_wrong_usage(
-            cli, "%s is %s, which says its format: --%s-format, --%s-type and --transpose-%s are not for it", path,
-            weight ? "a quantized weight" : "a note", letter, letter, letter);
+            cli,
+            "%s is %s, which says its format: --%s-format, --%s-type, --%s-major and --transpose-%s are not for it",
+            path, weight ? "a quantized weight" : "a note", letter, letter, letter, letter);
     if (o->stored) return weight ? CLI_DONE : cli_load_quantized(cli, path, &o->quantized);
     if (format == BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "the format of %s is missing: give --format, or --%s-format", path, letter);
     if (!weight)
         result = cli_read_real(cli, path, request->type, request->transpose, letter[0] == 'a' ? 0 : 1, &o->real);
-    return result == CLI_DONE ? quantize_operand(cli, s, format, o) : result;
+    if (result == CLI_DONE) result = quantize_operand(cli, s, format, o);
+    return result == CLI_DONE && request->major == BSM_MAJOR_MN ? cli_quantized_turn(cli, path, &o->quantized) : result;
 }
 
 int matmul_read_operands(struct cli *cli, struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
-    const struct request first = { "a", s->a, s->a_format, s->a_type, false };
-    const struct request second = { "b", s->b, s->b_format, s->b_type, s->transpose_b };
+    const struct request first = { "a", s->a, s->a_format, s->a_type, false, s->a_major };
+    const struct request second = { "b", s->b, s->b_format, s->b_type, s->transpose_b, s->b_major };
     int result = read_operand(cli, s, &first, &job->a);
     if (result == CLI_DONE) result = read_operand(cli, s, &second, &job->b);
     if (result != CLI_DONE) return result;

@@ -18,6 +18,7 @@ struct settings {
     bsm_recipe recipe;
     bsm_scale_layout layout;
     bsm_packing packing;
+    bsm_major major;
     struct cli_tensor_scale tensor_scale;
     bool packed, divides, transpose, no_saturate, squares;
     float clamp_low, clamp_high;
@@ -64,6 +65,10 @@ static const struct cli_option options[] = {
     { "--packed", 0, NULL, "codes of 4 and 6 bits packed, as uint8; else one per byte, as ml_dtypes has them",
       CLI_FLAG(struct settings, packed) },
     { "--packing", 0, "PACKING", "how they are packed; instead of --packed", CLI_PACKING(struct settings, packing) },
+    { "--major", 0, "MAJOR",
+      "k: codes are stored row by row, rows x K; mn: column by column, K x rows, as weights of x @ w; scales are those "
+      "of rows either way",
+      CLI_MAJOR(struct settings, major) },
     { "--tensor-scale", 0, "T", "none, computed, or a number; computed for nvfp4, none for the others unless given",
       CLI_TENSOR_SCALE(struct settings, tensor_scale) },
     { "--divides", 0, NULL, "the tensor scale is stored as a divisor", CLI_FLAG(struct settings, divides) },
@@ -217,6 +222,7 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
         result =
             cli_wrong_usage(cli, "--divides: there is no tensor scale that could divide; --tensor-scale gives one");
     if (result == CLI_DONE) warn(cli, s, real, &how, &stats);
+    if (result == CLI_DONE && s->major == BSM_MAJOR_MN) result = cli_quantized_turn(cli, s->input, q);
     if (result == CLI_DONE) result = cli_store_quantized(cli, prefix, q, recipe);
     if (result == CLI_DONE && cli->json) print_json(q, &stats, recipe, prefix);
     else if (result == CLI_DONE) print_text(q, &stats, recipe);
@@ -252,9 +258,9 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
     const bool whole = weights_is_checkpoint(s->input);
     struct cli_real real = { .data = NULL };
     if (s->packed || s->divides || s->packing != BSM_PACKING_DEFAULT || s->layout.kind != BSM_LAYOUT_LINEAR ||
-        s->tensor_scale.source != CLI_SCALE_USUAL)
-        return cli_wrong_usage(cli, "--packed, --packing, --layout, --tensor-scale and --divides are for .npy files: "
-                                    "--convention says how a checkpoint is written");
+        s->major != BSM_MAJOR_K || s->tensor_scale.source != CLI_SCALE_USUAL)
+        return cli_wrong_usage(cli, "--packed, --packing, --major, --layout, --tensor-scale and --divides are for "
+                                    ".npy files: --convention says how a checkpoint is written");
     if (whole && (s->transpose || s->type != CLI_TYPE_AUTO))
         return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
     if (!whole && (s->include != NULL || s->exclude != NULL || s->share != NULL))
