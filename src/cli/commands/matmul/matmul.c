@@ -22,7 +22,7 @@ static const struct cli_option options[] = {
       "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; "
       "or random:NxK; or CHECKPOINT:WEIGHT",
       CLI_TEXT(struct matmul_settings, b), .required = true },
-    { "--output", 'o', "D", "D.npy, M x N; for block formats the files D.codes.npy, D.scales.npy and D.json",
+    { "--output", 'o', "D", "D.npy, M x N; of block formats D.codes.npy, D.scales.npy, D.json",
       CLI_TEXT(struct matmul_settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what A and B are quantized to", CLI_FORMAT(struct matmul_settings, format) },
     { "--a-format", 0, "FORMAT", "of A, if it is another", CLI_FORMAT(struct matmul_settings, a_format) },
@@ -35,12 +35,9 @@ static const struct cli_option options[] = {
       "of A and B: none, computed, or a number; computed for nvfp4, none for the others unless given",
       CLI_TENSOR_SCALE(struct matmul_settings, tensor_scale) },
     { "--layout", 0, "LAYOUT", "where the scales of A and B lie", CLI_LAYOUT(struct matmul_settings, layout) },
-    { "--a-major", 0, "MAJOR",
-      "how the codes of A lie when they are multiplied: k, row by row, or mn, column by column; the result has the "
-      "same bits. A note says it itself",
+    { "--a-major", 0, "MAJOR", "A's codes lie by rows, k, or by columns, mn",
       CLI_MAJOR(struct matmul_settings, a_major) },
-    { "--b-major", 0, "MAJOR", "of B: mn is K x N (with --transpose-b: as B.npy has it)",
-      CLI_MAJOR(struct matmul_settings, b_major) },
+    { "--b-major", 0, "MAJOR", "B's: mn is K x N", CLI_MAJOR(struct matmul_settings, b_major) },
     { "--transpose-b", 0, NULL, "B.npy is K x N", CLI_FLAG(struct matmul_settings, transpose_b) },
     { "--a-type", 0, "TYPE", "what A.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
       CLI_CHOICE(struct matmul_settings, a_type, &cli_types) },
