@@ -99,7 +99,8 @@ class Decoder:
         self.graph = None
 
     def masks(self) -> dict | torch.Tensor:
-        full = torch.where(self.places[None, None, None, :] <= self.place[0, 0], 0.0, float("-inf")).bfloat16()
+        full = torch.where(self.places[None, None, None, :] <= self.place[0, 0], 0.0, float("-inf")).to(
+            self.cache.layers[0].keys.dtype)
         if self.model.config.model_type != "gpt_oss":
             return full
         window = min(self.model.config.sliding_window, self.places.shape[0])
