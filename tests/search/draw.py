@@ -140,6 +140,12 @@ def _operand(rng, format_name, batch, style):
     scale = tensor_scale(rng)
     if scale is not None:
         it.update(tensor_scale=scale, divides=_chance(rng, 0.5))
+    return it
+
+
+def _operand_of_product(rng, format_name, batch, style):
+    """An operand, of which some are MN-major, as only those of products may be."""
+    it = _operand(rng, format_name, batch, style)
     # Drawn from what was drawn, so that problems are otherwise those that they were before operands had majors.
     if it["storage"]["packing"] != "gguf" and random.Random(repr(sorted(it.items()))).random() < 0.15:
         it["storage"]["major"] = "mn"
@@ -206,8 +212,8 @@ def product(rng, limits):
     batch = 1 if groups else max(a_batch, b_batch)
     a, b = _pair(rng, limits)
     style_a, style_b = _styles(rng)
-    problem = {"m": m, "n": n, "k": k, "groups": groups, "a": _operand(rng, a, a_batch, style_a),
-               "b": _operand(rng, b, b_batch, style_b)}
+    problem = {"m": m, "n": n, "k": k, "groups": groups, "a": _operand_of_product(rng, a, a_batch, style_a),
+               "b": _operand_of_product(rng, b, b_batch, style_b)}
     gate = "none"
     if _chance(rng, 0.12):
         gate, problem["n"] = rng.choice(["interleaved", "split"]), n + n % 2
