@@ -4,7 +4,7 @@
     python3 bench/debian_text.py --out build/debian.txt --megabytes 24
     PYTHONPATH=python/src python3 bench/model/accuracy.py --text build/debian.txt --out build/accuracy
 
-Writes OUT.json, after each row, and OUT.md: a table that says how much the loss on held-back text grows.  Weights are
+Writes OUT.json, after each row, and OUT.md and OUT.svg: how much the loss on held-back text grows.  Weights are
 quantized by the library, and multiplied by it, in the four linear layers of each block; "weights" has inputs of bf16,
 "weights and activations" quantizes each input to the same format, too, by the same recipe.  "Rotated" is a Hadamard
 rotation of 32 columns of both operands before that.  Embeddings, attention and the output layer stay in bf16.  Every
@@ -141,6 +141,30 @@ def table(found: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def picture(found: dict) -> str:
+    """Bars: how much the loss grows by each format and recipe without rotation, as SVG."""
+    base = found["rows"][0]["loss"]
+    rows = {(row["format"], row["recipe"], row["activations"]): 100 * (row["loss"] / base - 1)
+            for row in found["rows"][1:] if not row["rotated"] and "loss" in row}
+    named = [(f"{form}, {recipe}", [rows.get((form, recipe, both), 0.0) for both in (False, True)])
+             for form, recipe in ROWS if (form, recipe, True) in rows]
+    most = max(max(values) for _, values in named)
+    left, width, height = 200, 440, 26
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 90}" height="{60 + height * len(named)}" '
+             'font-family="sans-serif" font-size="12">', '<rect width="100%" height="100%" fill="white"/>',
+             f'<text x="10" y="20">Loss beside bf16, percent more: {found["parameters"] / 1e6:.1f} million parameters, '
+             f'loss {base:.3f} nats a byte</text>', '<text x="10" y="38" fill="#4477aa">weights alone</text>',
+             '<text x="110" y="38" fill="#cc6644">weights and activations</text>']
+    for place, (name, values) in enumerate(named):
+        y = 50 + height * place
+        parts.append(f'<text x="{left - 8}" y="{y + 14}" text-anchor="end">{name}</text>')
+        for number, (value, colour) in enumerate(zip(values, ("#4477aa", "#cc6644"))):
+            bar = max(1.0, width * max(value, 0.0) / most)
+            parts.append(f'<rect x="{left}" y="{y + 10 * number}" width="{bar:.1f}" height="9" fill="{colour}"/>')
+            parts.append(f'<text x="{left + bar + 5:.1f}" y="{y + 9 + 10 * number}" font-size="10">{value:+.2f}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=pathlib.Path, required=True, help="any file of bytes")
@@ -150,8 +174,14 @@ def main() -> int:
                           ("length", 256), ("batch", 64), ("validation", 24)):
         parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
     parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--draw", action="store_true", help="only draw OUT.md and OUT.svg anew from OUT.json")
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
+    if options.draw:
+        found = json.loads(options.out.with_suffix(".json").read_text())
+        options.out.with_suffix(".md").write_text(table(found))
+        options.out.with_suffix(".svg").write_text(picture(found))
+        return 0
     text = torch.frombuffer(bytearray(options.text.read_bytes()), dtype=torch.uint8).to(options.device)
     split = text.shape[0] * 19 // 20
     data, held = text[:split], text[split:]
@@ -196,6 +226,7 @@ def main() -> int:
                 print(row, flush=True)
                 options.out.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
                 options.out.with_suffix(".md").write_text(table(found))
+    options.out.with_suffix(".svg").write_text(picture(found))
     print(table(found))
     return 0 if all("loss" in row for row in found["rows"]) else 1
 

@@ -2,10 +2,10 @@
 """Models of transformers on a CPU: torch in fp32 and bf16 beside weights in this library's formats.
 
     taskset -c 0,1 python3 bench/model/cpu.py --model MINILM --text build/debian.txt --out build/minilm
-    taskset -c 0,1 python3 bench/model/cpu.py --model llama-180m --out build/llama-180m
+    taskset -c 0,1 python3 bench/model/cpu.py --model llama-200m --out build/llama-200m
 
 A folder is a sentence encoder with its weights (all-MiniLM-L6-v2), and its last column is the cosine of each sentence's
-embedding to that of fp32, the mean and the smallest; llama-180m and bert-minilm have random weights.  Ways are measured
+embedding to that of fp32, the mean and the smallest; llama-200m and bert-minilm have random weights.  Ways are measured
 in turns, so that a noisy machine is noisy for all of them; a cell is the least of --rounds.  Inputs are bf16 but for
 fp32's own row.  Writes OUT.json and OUT.md."""
 
@@ -32,7 +32,7 @@ FORMATS = {"mxfp8_e4m3": "default", "mxfp4": "mse", "nvfp4": "four_over_six"}   
 def load(name: str) -> nn.Module:
     """The model in fp32."""
     torch.manual_seed(1)
-    if name == "llama-180m":
+    if name == "llama-200m":
         return transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA)).eval()
     if name == "bert-minilm":
         return transformers.BertModel(transformers.BertConfig(**MINILM)).eval()
@@ -88,7 +88,7 @@ class Steps:
 def cells(name: str, models: dict[str, nn.Module], options: argparse.Namespace) -> list[tuple[str, int, dict]]:
     """What is measured: a title, how many sentences or tokens a call makes, and a call for each way."""
     ids = inputs(models["torch fp32"], options)
-    if name == "llama-180m":
+    if name == "llama-200m":
         found = [(f"decoding, batch {batch}, tokens a second", batch,
                   {way: Steps(model, batch, 32) for way, model in models.items()}) for batch in (1, 8)]
         run = {way: lambda model=model: model(input_ids=ids[:1], logits_to_keep=1) for way, model in models.items()}
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> dict:
                     best[way] = min(best[way], time.perf_counter() - began)
         for way, seconds in best.items():
             table[way][title] = count / seconds
-    if options.model != "llama-180m":
+    if options.model != "llama-200m":
         ids = inputs(model, options)
         exact = embeddings(model, ids)
         for way, other in models.items():
@@ -137,7 +137,7 @@ def markdown(table: dict) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="a folder, llama-180m or bert-minilm")
+    parser.add_argument("--model", required=True, help="a folder, llama-200m or bert-minilm")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--text", type=pathlib.Path, help="sentences: pieces of it, for a model with a tokenizer")
     parser.add_argument("--no-prepack", dest="prepack", action="store_false", help="weights as they are stored")

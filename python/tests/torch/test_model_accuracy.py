@@ -84,4 +84,5 @@ def test_run_writes_every_row(tmp_path):
     rows = json.loads((tmp_path / "o.json").read_text())["rows"]
     assert len(rows) == 1 + 4 * len(accuracy.ROWS)
     assert (tmp_path / "o.md").read_text().count("\n") == 3 + 2 * len(accuracy.ROWS)
+    assert (tmp_path / "o.svg").read_text().count("<rect") == 1 + 2 * len(accuracy.ROWS)
     assert set(blockscale.formats()) >= {row["format"] for row in rows[1:]}
