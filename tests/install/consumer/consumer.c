@@ -11,7 +11,7 @@ static int multiply(bsm_context *context)
     unsigned char codes[64], scales[4];
     bsm_real_matrix source = { sizeof(bsm_real_matrix), BSM_REAL_FP32, 2, 64, NULL, 64, 1, 0, 0 };
     bsm_matrix a = { sizeof(bsm_matrix), BSM_MXFP4, BSM_PACKING_DEFAULT, 2, 64, NULL, 0, NULL, { BSM_LAYOUT_LINEAR, 0, 0, 0 }, NULL,
-                     BSM_TENSOR_SCALE_MULTIPLIES, 0, 0, 0 };
+                     BSM_TENSOR_SCALE_MULTIPLIES, BSM_MAJOR_K, 0, 0, 0 };
     bsm_matrix result = a;
     bsm_matmul product = { sizeof(bsm_matmul), NULL, NULL, NULL, BSM_PER_TENSOR, NULL, NULL, NULL, BSM_REAL_FP32, BSM_PER_TENSOR, 0,
                            BSM_ACT_NONE, BSM_GATE_NONE, NULL, BSM_RECIPE_DEFAULT, BSM_NONFINITE_PROPAGATE, false, NULL, 0, NULL, NULL, NULL,
