@@ -161,7 +161,8 @@ typedef enum bsm_per {
  * of its own.  A bf16 operand is taken as it is: then sums below 2^-126 are cut toward zero to multiples of 2^-149,
  * once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16 counts as 2^-126 (gfx950: rounded up
  * or down, which is not published, once for each term of an operand and 32 columns).  Products of one
- * term are exact but for that.
+ * term are exact but for that.  Blackwell of compute capability 10.x takes fp16 by fp16 as it is, too: without that 2,
+ * and in sum |a||b| a subnormal fp16 counts as 2^-14.
  * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8 by each other as they are stored, and their
  * scales with them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are of 4 bits (MXFP4 of
  * either block with either, NVFP4 with NVFP4) its tensor cores also cut a sum behind 2^-35 of the largest product of

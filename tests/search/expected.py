@@ -69,11 +69,21 @@ def _last_bits(values):
     return np.where(usable, exponent - 53 + lowest, 4096).min(-1, initial=4096)
 
 
-def _magnitudes(content, cuda):
+LEAST_NORMAL = {"bf16": 2.0 ** -126, "fp16": 2.0 ** -14}
+
+
+def _magnitudes(content, as_they_are):
+    """as_they_are: formats that tensor cores multiply so.  Their subnormal numbers align as the least normal one."""
     size = np.abs(np.where(np.isfinite(content.values), content.values, 0))
-    if cuda and content.format.name == "bf16":         # a subnormal bf16 aligns as if it were 2^-126
-        size = np.where((size != 0) & (size < 2.0 ** -126), 2.0 ** -126, size)
+    if content.format.name in as_they_are:
+        least = LEAST_NORMAL[content.format.name]
+        size = np.where((size != 0) & (size < least), least, size)
     return size
+
+
+def _terms(a, b, fp16):
+    """How often tensor cores go along K; fp16: they multiply this pair of fp16 as it is."""
+    return 1 if fp16 else units.terms(a.format) * units.terms(b.format)
 
 
 def runs_of(a, b):
@@ -81,14 +91,14 @@ def runs_of(a, b):
     return min(a.block, b.block) if units.sums_exact_blocks(a, b) else 1
 
 
-def steps(a, b, k, order):
+def steps(a, b, k, order, fp16=False):
     """The n of gamma_n."""
     portable = -(-k // runs_of(a.format, b.format))
     if order == "portable":
         return portable
     if order in units.UNITS:
         return max(portable, units.roundings(order, a.format, b.format, k))
-    return max(10 * -(-k // 16) * units.terms(a.format) * units.terms(b.format), k)
+    return max(10 * -(-k // 16) * _terms(a, b, fp16), k)
 
 
 def gamma(n):
@@ -117,12 +127,12 @@ def taken_by_scales(a, b, groups):
     return 2.0 ** -32 * by_parts(_multiply, groups, _scales_by_16(a), _scales_by_16(b))
 
 
-def sums(a, b, groups, order, any_order=False, scales_take=False):
-    """The interval of S for contents a and b, in an order of units.py."""
-    k, cuda = a.codes.shape[-1], order == "gpu"
+def sums(a, b, groups, order, any_order=False, scales_take=False, fp16=False):
+    """The interval of S for contents a and b, in an order of units.py.  fp16: the kernel multiplies it as it is."""
+    k, as_they_are = a.codes.shape[-1], (["bf16"] if order == "gpu" else []) + (["fp16"] if fp16 else [])
     exact = by_parts(_multiply, groups, a.values, b.values)
-    size = by_parts(_multiply, groups, _magnitudes(a, cuda), _magnitudes(b, cuda))
-    bound = (gamma(steps(a, b, k, order)) + (8 * U if any_order else 0)) * size + underflow(a, b, k, order)
+    size = by_parts(_multiply, groups, _magnitudes(a, as_they_are), _magnitudes(b, as_they_are))
+    bound = (gamma(steps(a, b, k, order, fp16)) + (8 * U if any_order else 0)) * size + underflow(a, b, k, order)
     with np.errstate(invalid="ignore"):
         taken = taken_by_scales(a, b, groups) if scales_take else 0
         # fp64's own error, and but for the portable order one further rounding where a row has an exponent of its own.
@@ -132,8 +142,8 @@ def sums(a, b, groups, order, any_order=False, scales_take=False):
         lowest = by_parts(lambda x, y: x[..., :, None] + y[..., None, :], groups, _last_bits(a.values),
                           _last_bits(b.values))
         # fp16 as two bf16 terms, which can be halves.
-        fp16 = (order != "portable") * ((a.format.name == "fp16") + (b.format.name == "fp16"))
-        on_grid = (size * 2.0 ** fp16 <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (
+        halves = (order != "portable" and not fp16) * ((a.format.name == "fp16") + (b.format.name == "fp16"))
+        on_grid = (size * 2.0 ** halves <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (
             lowest >= (-149 if order == "portable" else -120))
         # 2^-35 of a product of scales is no more than 2^-3 of what they may take, and cuts no bit from there on.
         on_grid = on_grid & (taken / 8 <= np.ldexp(1.0, np.minimum(lowest, 900)))

@@ -226,12 +226,14 @@ def expected_sums(numbers, problem, described, note):
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
     any_order = bounds == "gpu" and problem.get("order") == "any"
     scales_take = kernel.startswith(("cuda_tcgen05_mxf4", "cuda_mma_sync_mxf4"))
+    fp16 = kernel.startswith("cuda_tcgen05_f16") and numbers.a.format.name == numbers.b.format.name == "fp16"
+    permitted = (any_order, scales_take, fp16)
     if numbers.along_k:
         stretches = [numbers.stretch_of(matrix) for matrix in range(numbers.batch)]
         found = expected.stacked([expected.sums(numbers.a.stretch(*ends), numbers.b.stretch(*ends), None, bounds,
-                                                any_order, scales_take) for ends in stretches])
+                                                *permitted) for ends in stretches])
     else:
-        found = expected.sums(numbers.a, numbers.b, numbers.groups, bounds, any_order, scales_take)
+        found = expected.sums(numbers.a, numbers.b, numbers.groups, bounds, *permitted)
     if order != "gpu":
         _pin_some(found, numbers, order, data.generator(problem["data_seed"], 5), note)
     return found

@@ -332,12 +332,13 @@ static uint32_t instruction_of(const struct bsmi_gemm_instance *instance, const 
                                const struct bsmi_matrix *b)
 {
     const enum bsmi_gemm_operands kind = instance->operands;
-    const bool bf16 = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
+    const bool rows = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
     const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
+    const enum mma_element of_rows = bsmi_cuda_multiplies_fp16(instance, a, b) ? MMA_FP16 : MMA_BF16;
     return mma_instruction_descriptor((struct mma_instruction){
         .kind = instruction_kind(kind),
-        .a = bf16 ? MMA_BF16 : element_of(lanes->element),
-        .b = bf16 ? MMA_BF16 : element_of(columns_of->element),
+        .a = rows ? of_rows : element_of(lanes->element),
+        .b = rows ? of_rows : element_of(columns_of->element),
         .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),
         .n = (uint32_t)(swapped ? instance->tile_rows : instance->tile_columns),
         .d = MMA_D_F32,

@@ -42,6 +42,7 @@ struct bsmi_cuda_operand {
     enum bsmi_cuda_form form;
     int copy_size;                        /* as stored: bytes of a copy by cp.async; 0: TMA */
     int terms;                            /* bf16 numbers for one element */
+    bool is_fp16;                         /* rows of fp16, multiplied as they are */
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
     bool has_exponents;                   /* of rows, in the workspace: scales are e8m0 */
     size_t rows_at, exponents_at, fallback_at;       /* in the workspace; fallback_at: flags of CTAs that met fallback
@@ -90,6 +91,10 @@ enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies 
 /* Numbers of bf16 that stand for one of the operand's: two for an fp16. */
 int bsmi_cuda_terms(const struct bsmi_matrix *operand);
 
+/* Whether the instance multiplies rows of fp16 as they are: tcgen05 does, where both operands are fp16. */
+bool bsmi_cuda_multiplies_fp16(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *a,
+                               const struct bsmi_matrix *b);
+
 /* Whether GEMM kernels that dequantize such codes of B take this format, in one of its packings. */
 bool bsmi_cuda_dequantizes(enum bsmi_gemm_codes codes, bsm_format format);
 
@@ -105,7 +110,7 @@ int32_t bsmi_codes_split(const struct bsmi_gemm_instance *gemm, int64_t k);
 /* How many chains that makes. */
 int32_t bsmi_codes_parts(const struct bsmi_gemm_instance *gemm, int64_t k);
 
-/* Members of the parameters that say what is multiplied; of bf16 rows, where a and b are not looked at, the instruction
+/* Members of the parameters that say what is multiplied; of rows, whose element alone is looked at, the instruction
  * alone. */
 void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
                      const struct bsmi_matrix *b, struct bsmi_blackwell_parameters *parameters);

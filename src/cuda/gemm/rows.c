@@ -6,6 +6,21 @@
 
 int bsmi_cuda_terms(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
 
+bool bsmi_cuda_multiplies_fp16(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *a,
+                               const struct bsmi_matrix *b)
+{
+    return bsmi_gemm_has_tensor_memory(gemm) && gemm->operands == BSMI_OPERANDS_BF16 && a->element == BSM_FP16
+           && b->element == BSM_FP16;
+}
+
+/* As everything in front of the GEMM kernel takes it: numbers of 16 bits that are moved as they are. */
+static struct bsmi_matrix moved(const struct bsmi_matrix *m, bool is_fp16)
+{
+    struct bsmi_matrix as = *m;
+    if (is_fp16) as.format = BSM_FORMAT_BF16, as.element = BSM_BF16;
+    return as;
+}
+
 static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
 {
     return (struct bsmi_cuda_rows){
@@ -47,9 +62,12 @@ bool bsmi_cuda_place_rows(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
                                 || bsmi_cuda_place(most_flags(m), (int64_t)sizeof(uint32_t), &o->fallback_at, end));
 }
 
-static struct bsmi_cuda_operand describe_one(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
+static struct bsmi_cuda_operand describe_one(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m,
+                                             bool is_fp16)
 {
-    struct bsmi_cuda_operand o = bsmi_cuda_describe_rows(m);
+    const struct bsmi_matrix as = moved(m, is_fp16);
+    struct bsmi_cuda_operand o = bsmi_cuda_describe_rows(&as);
+    o.is_fp16 = is_fp16;
     if (o.form != BSMI_FORM_REPACKED) return o;
     o.copy_size = bsmi_cuda_copy_size(gemm, m);
     if (o.copy_size > 0) o.form = BSMI_FORM_AS_STORED;
@@ -59,7 +77,8 @@ static struct bsmi_cuda_operand describe_one(const struct bsmi_gemm_instance *ge
 static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
 {
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
-    c->a = describe_one(gemm, &p->a), c->b = describe_one(gemm, &p->b);
+    const bool are_fp16 = bsmi_cuda_multiplies_fp16(gemm, &p->a, &p->b);
+    c->a = describe_one(gemm, &p->a, are_fp16), c->b = describe_one(gemm, &p->b, are_fp16);
     return BSM_OK;
 }
 
@@ -82,8 +101,9 @@ static struct bsmi_decode_operand decoded_operand(const struct bsmi_cuda_run *ru
                                                   const struct bsmi_cuda_operand *o,
                                                   const struct bsmi_cuda_operand *other)
 {
+    const struct bsmi_matrix as = moved(m, o->is_fp16);
     return (struct bsmi_decode_operand){
-        .source = bsmi_cuda_matrix(m), .decoded = bsmi_cuda_at(run, o->rows_at), .pitch = o->pitch,
+        .source = bsmi_cuda_matrix(&as), .decoded = bsmi_cuda_at(run, o->rows_at), .pitch = o->pitch,
         .batch_pitch = o->batch_pitch,
         .padded_columns = o->padded_columns, .only_exponent_zero = bsmi_cuda_is_bf16(other),
         .exponents = bsmi_cuda_exponents(run, o),

@@ -135,7 +135,8 @@ void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_inst
         struct bsmi_shared_memory_parameters shared_memory;
         struct bsmi_blackwell_parameters blackwell;
     } given = { .shared_memory = { .gemm = *p } };
-    if (bsmi_gemm_is_of_blackwell(i)) bsmi_codes_fill(i, NULL, NULL, &given.blackwell);
+    const struct bsmi_matrix bf16 = { .format = BSM_FORMAT_BF16, .element = BSM_BF16 };
+    if (bsmi_gemm_is_of_blackwell(i)) bsmi_codes_fill(i, &bf16, &bf16, &given.blackwell);
     void *parameters[] = { &given };
     gemm_call(machine,
               machine->cu->cuLaunchKernelEx(&config, machine->functions[i - bsmi_gemm_instances], parameters, NULL),

@@ -9,9 +9,15 @@ struct number { int64_t significand; int exponent, fraction; };
 
 static const struct { bsm_element element; int exponent_bits, mantissa_bits, bias; } elements[] = {
     { BSM_E4M3, 4, 3, 7 }, { BSM_E5M2, 5, 2, 15 }, { BSM_E3M2, 3, 2, 3 }, { BSM_E2M3, 2, 3, 1 }, { BSM_E2M1, 2, 1, 1 },
+    { BSM_BF16, 8, 7, 127 }, { BSM_FP16, 5, 10, 15 },
 };
 
-int64_t model_columns(enum model_kind kind) { return kind == MODEL_MXF8F6F4 ? 32 : 64; }
+int64_t model_columns(enum model_kind kind)
+{
+    static const int64_t columns[] = { [MODEL_MXF8F6F4] = 32, [MODEL_MXF4] = 64, [MODEL_MXF4NVF4] = 64,
+                                       [MODEL_F16] = 16 };
+    return columns[kind];
+}
 
 /* Subnormal numbers have their format's least exponent. */
 static struct number fields(uint32_t code, int exponent_bits, int mantissa_bits, int bias)
@@ -80,13 +86,13 @@ static float to_fp32(int64_t sum, int unit)
 
 static int most(int x, int y) { return x > y ? x : y; }
 
-/* 32 products and c in one sum, 25 bits behind the largest exponent, which is -133 at least; zeros have none. */
-static float one_by_one(const struct model_rows *r, int64_t first, int64_t end, float c)
+/* Up to 32 products and c in one sum, 25 bits behind the largest exponent, which is -133 at least; zeros have none. */
+static float one_by_one(const struct model_rows *r, int products, int64_t first, int64_t end, float c)
 {
     struct number terms[33];
     int exponent = -133;
     int64_t sum = 0;
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < products; i++) {
         const int64_t k = first + i;
         const struct number x = element_at(r->a, r->a_matrix, r->row, k, end),
                             y = element_at(r->b, r->b_matrix, r->column, k, end),
@@ -94,10 +100,10 @@ static float one_by_one(const struct model_rows *r, int64_t first, int64_t end, 
         terms[i] = (struct number){ x.significand * y.significand, x.exponent + y.exponent + p.exponent + q.exponent,
                                     x.fraction + y.fraction };
     }
-    terms[32] = number_of(c);
-    for (int i = 0; i < 33; i++)
+    terms[products] = number_of(c);
+    for (int i = 0; i <= products; i++)
         if (terms[i].significand != 0) exponent = most(exponent, terms[i].exponent);
-    for (int i = 0; i < 33; i++) sum += cut(terms[i], exponent, 25);
+    for (int i = 0; i <= products; i++) sum += cut(terms[i], exponent, 25);
     return to_fp32(sum, exponent - 25);
 }
 
@@ -132,6 +138,7 @@ float model_sum(enum model_kind kind, const struct model_rows *rows, int64_t fir
     const int64_t columns = model_columns(kind);
     float sum = 0;
     for (int64_t k = first; k < end; k += columns)
-        sum = kind == MODEL_MXF8F6F4 ? one_by_one(rows, k, end, sum) : by_groups(rows, k, end, sum);
+        sum = kind == MODEL_MXF8F6F4 || kind == MODEL_F16 ? one_by_one(rows, (int)columns, k, end, sum)
+                                                          : by_groups(rows, k, end, sum);
     return sum;
 }

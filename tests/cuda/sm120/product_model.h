@@ -1,12 +1,12 @@
-/* A second model of mma.sync's products with the scales of blocks, bit for bit, for finite codes and scales: what is
- * published of the tensor cores of compute capability 12.x (arXiv 2511.10909; cudasim/docs/tensor-core.md has the
- * steps), in 64-bit integers. */
+/* A second model of tensor cores' products, with the scales of blocks or without, bit for bit, for finite codes and
+ * scales: what is published of those of compute capability 12.x and 10.x (arXiv 2511.10909;
+ * cudasim/docs/tensor-core.md has the steps), in 64-bit integers. */
 #ifndef TESTS_CUDA_SM120_PRODUCT_MODEL_H
 #define TESTS_CUDA_SM120_PRODUCT_MODEL_H
 
 #include "blockscale.h"
 
-enum model_kind { MODEL_MXF8F6F4, MODEL_MXF4, MODEL_MXF4NVF4 };
+enum model_kind { MODEL_MXF8F6F4, MODEL_MXF4, MODEL_MXF4NVF4, MODEL_F16 };
 
 /* The sum over columns [first, end) of K of row `row` of a's matrix and row `column` of b's, a chain of products from
  * zero on; first is a multiple of a product's columns, and behind `end` there are products of zeros. */

@@ -62,7 +62,8 @@ const char *verify_kind_name(enum verify_kind kind)
 /* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off
  * (docs/guide/numerics.md says why, and what happens below fp32's normal numbers). */
 enum { STEP_PRODUCTS = 16, STEP_UNITS = 10 };
-static const double least_normal = 0x1p-126, least_subnormal = 0x1p-149, first_infinite = 0x1p128;
+static const double least_normal_fp16 = 0x1p-14, least_normal = 0x1p-126, least_subnormal = 0x1p-149,
+                    first_infinite = 0x1p128;
 
 enum { ROW_GAP = 3 };                     /* columns of D behind column N, which nobody may write */
 static const uint32_t untouched = 0xffc0bad0;      /* what D holds before the product: a NaN that no product writes */
@@ -177,16 +178,24 @@ static float *ordered_product(const struct cli *cli, const struct verify_problem
     return product;
 }
 
-/* A magnitude as tensor cores align it: a subnormal bf16 counts as the least normal number. */
-static double counted(bsm_format format, const struct decoded *d, int64_t at)
+/* The least normal number of a format that tensor cores multiply as it is; 0: they multiply what is made of it. */
+static double least_as_it_is(bsm_format format, bool fp16_too)
+{
+    return format == BSM_FORMAT_BF16 ? least_normal : fp16_too && format == BSM_FORMAT_FP16 ? least_normal_fp16 : 0;
+}
+
+/* A magnitude as tensor cores align it: a subnormal number counts as the least normal one. */
+static double counted(double least, const struct decoded *d, int64_t at)
 {
     const double value = fabs((double)d->element[at] * (double)d->scale[at]);
-    return format == BSM_FORMAT_BF16 && value != 0 && value < least_normal ? least_normal : value;
+    return value != 0 && value < least ? least : value;
 }
 
 /* Sums of |a||b|; infinite where partial sums may leave fp32. */
-static double *tensor_magnitude(const struct cli *cli, const struct verify_problem *problem)
+static double *tensor_magnitude(const struct cli *cli, const struct verify_problem *problem, bool fp16_too)
 {
+    const double least_a = least_as_it_is(problem->a.matrix.format, fp16_too),
+                 least_b = least_as_it_is(problem->b.matrix.format, fp16_too);
     const int64_t m = problem->shape.m, n = problem->shape.n, k = problem->a.matrix.columns;
     struct decoded a = decode(cli, &problem->a.matrix), b = decode(cli, &problem->b.matrix);
     double *magnitude = cli_memory(cli, m * n, sizeof *magnitude);
@@ -194,8 +203,7 @@ static double *tensor_magnitude(const struct cli *cli, const struct verify_probl
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t l = 0; l < k; l++)
-                sum +=
-                    counted(problem->a.matrix.format, &a, i * k + l) * counted(problem->b.matrix.format, &b, j * k + l);
+                sum += counted(least_a, &a, i * k + l) * counted(least_b, &b, j * k + l);
             magnitude[i * n + j] = sum < first_infinite / 2 ? sum : (double)INFINITY;
         }
     free(a.element), free(a.scale), free(b.element), free(b.scale);
@@ -225,8 +233,20 @@ static double *lost_of_scales(const struct cli *cli, const struct verify_problem
     return lost;
 }
 
+static bool are_fp16(const struct verify_problem *problem)
+{
+    return problem->a.matrix.format == BSM_FORMAT_FP16 && problem->b.matrix.format == BSM_FORMAT_FP16;
+}
+
 /* fp16 is two terms of bf16. */
 static int tensor_terms(bsm_format format) { return format == BSM_FORMAT_FP16 ? 2 : 1; }
+
+/* Fallback rows are fp32 chains of k roundings; putting an exponent back is one more. */
+static int64_t tensor_roundings(int64_t k, int64_t terms)
+{
+    const int64_t units = STEP_UNITS * terms * ((k + STEP_PRODUCTS - 1) / STEP_PRODUCTS);
+    return (units > k ? units : k) + 1;
+}
 
 static void set_tensor_limit(struct verify_problem *problem, bsm_format a, bsm_format b)
 {
@@ -234,8 +254,7 @@ static void set_tensor_limit(struct verify_problem *problem, bsm_format a, bsm_f
     const int64_t steps = (k + STEP_PRODUCTS - 1) / STEP_PRODUCTS * terms;
     const bool as_it_is = a == BSM_FORMAT_BF16 || b == BSM_FORMAT_BF16;
     problem->cuts = as_it_is ? (int)terms : 0;
-    /* Fallback rows are fp32 chains of k roundings; putting an exponent back is one more. */
-    problem->tensor.roundings = (STEP_UNITS * steps > k ? STEP_UNITS * steps : k) + 1;
+    problem->tensor.roundings = tensor_roundings(k, terms);
     problem->tensor.least = (double)((as_it_is ? steps : 0) + (k + 1) / 2) * least_subnormal;
 }
 
@@ -276,10 +295,12 @@ static bsm_status reference(struct cli *cli, struct verify_problem *problem, boo
         status =
             bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, bound ? &magnitude : NULL);
     }
+    if (status == BSM_OK && wants_sum && gpu && are_fp16(problem))
+        problem->fp16_magnitude = tensor_magnitude(cli, problem, true);
     if (status == BSM_OK && bound && gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
     if (status != BSM_OK || bound) return status;
     if (ordered) {
-        if (bounds) problem->magnitude = tensor_magnitude(cli, problem);
+        if (bounds) problem->magnitude = tensor_magnitude(cli, problem, false);
         if (gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
         return BSM_OK;
     }
@@ -325,7 +346,7 @@ void verify_problem_free(struct verify_problem *problem)
     operand_free(&problem->a);
     operand_free(&problem->b);
     free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered),
-        free(problem->scales);
+        free(problem->scales), free(problem->fp16_magnitude);
 }
 
 static bsm_status multiply_on_gpu(const struct verify_problem *problem)
@@ -375,9 +396,16 @@ static int cuts_of(const struct verify_problem *problem, int kernel)
     return scaled || multiplies(kernel, "mxf4") || multiplies(kernel, "mxf8") ? 1 : problem->cuts;
 }
 
+/* Kernels of tensor memory multiply fp16 by itself without making two terms of it. */
+static bool takes_fp16(const struct verify_problem *problem, int kernel)
+{
+    return problem->fp16_magnitude != NULL && strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_f16", 16) == 0;
+}
+
 static struct compare_limit limit_of(const struct verify_problem *problem, int kernel)
 {
     struct compare_limit limit = problem->device.gpu != NULL ? problem->tensor : problem->unit;
+    if (takes_fp16(problem, kernel)) limit.roundings = tensor_roundings(problem->what->k, 1);
     if (multiplies(kernel, "mxf4")) limit.more = problem->scales;
     return limit;
 }
@@ -424,7 +452,8 @@ static void run_forced(struct cli *cli, struct verify_problem *problem, int kern
     const bool order_decides = problem->what->kind == VERIFY_FAR_SCALES || problem->what->kind == VERIFY_ANY_CODES;
     if (!differs && problem->magnitude != NULL && (!portable || !order_decides)) {
         failure.check = VERIFY_CHECK_BOUND;
-        failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude,
+        failure.first = compare_bound(problem->shape, problem->d, problem->sum,
+                                      takes_fp16(problem, kernel) ? problem->fp16_magnitude : problem->magnitude,
                                       portable ? (struct compare_limit){ .roundings = problem->roundings }
                                                : limit_of(problem, kernel),
                                       &result->worst);

@@ -41,6 +41,7 @@ struct verify_problem {
     float *exact;                         /* rounded to fp32; NULL where bits are not compared with it */
     double *sum;                          /* exact; NULL where it is not asked */
     double *magnitude;                    /* NULL where no bound is checked */
+    double *fp16_magnitude;               /* of kernels that multiply fp16 as it is; NULL: another pair */
     float *ordered;                       /* in the portable order; NULL where it is not asked */
     int64_t roundings;                    /* of the portable order of sums */
     int cuts;                             /* how often tensor cores cut one product of bf16; 0: never */
