@@ -6,10 +6,11 @@
 #include "core/stream.h"
 #include "matrix/reals.h"
 #include "matrix/rows.h"
+#include "multiply_add.h"
 #include "tile.h"
 
 /* Rows of scratch memory, `columns` long each. */
-struct scratch { float *t, *addend, *column_factor, *column_bias; };
+struct scratch { float *t, *addends, *column_factor, *column_bias; };
 
 size_t bsmi_epilogue_scratch_bytes(int64_t columns) { return (size_t)columns * 4 * sizeof(float); }
 
@@ -102,23 +103,26 @@ static void read_c(const struct bsmi_epilogue *e, const struct bsmi_epilogue_til
         bsmi_row_elements(&p->c, NULL, batch, row, source_column(p, tile->column + j), 1, values + j);
 }
 
-/* beta * C + bias, what is there of it; false if nothing is. */
-static bool make_addend(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row,
-                        const float *column_bias, float *addend)
+/* beta * C + bias, what is there of it, in `row_addends` or where it lies already; NULL if nothing is. */
+static const float *addends_of(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row,
+                               const float *column_bias, float *row_addends)
 {
     const struct bsmi_product *p = e->product;
     const bool per_row = p->bias != NULL && p->bias_per == BSM_PER_ROW;
     const float bias = per_row ? row_bias(p, tile, row) : 0, beta = e->reads_c ? *p->beta : 0;
-    if (e->reads_c) read_c(e, tile, row, addend);
-    if (p->bias == NULL) {
-        for (int64_t j = 0; e->reads_c && j < tile->columns; j++) addend[j] *= beta;
-        return e->reads_c;
+    if (!e->reads_c) {
+        if (!per_row) return p->bias == NULL ? NULL : column_bias;
+        for (int64_t j = 0; j < tile->columns; j++) row_addends[j] = bias;
+        return row_addends;
     }
-    for (int64_t j = 0; j < tile->columns; j++) {
-        const float b = per_row ? bias : column_bias[j];
-        addend[j] = e->reads_c ? fmaf(beta, addend[j], b) : b;
-    }
-    return true;
+    read_c(e, tile, row, row_addends);
+    if (p->bias != NULL && !per_row)
+        bsmi_multiply_add(e->d.features, NULL, beta, row_addends, column_bias, tile->columns, row_addends);
+    else if (per_row)
+        for (int64_t j = 0; j < tile->columns; j++) row_addends[j] = fmaf(beta, row_addends[j], bias);
+    else
+        for (int64_t j = 0; j < tile->columns; j++) row_addends[j] *= beta;
+    return row_addends;
 }
 
 static void raise_amax(uint32_t *amax_bits, const float *t, int64_t count)
@@ -133,12 +137,6 @@ static void scale(const float *restrict sums, const float *restrict factors, flo
                   float *restrict t)
 {
     for (int64_t j = 0; j < count; j++) t[j] = (factors == NULL ? factor : factors[j]) * sums[j];
-}
-
-static void add_scaled(const float *sums, const float *factors, float factor, const float *addend, int64_t count,
-                       float *t)
-{
-    for (int64_t j = 0; j < count; j++) t[j] = fmaf(factors == NULL ? factor : factors[j], sums[j], addend[j]);
 }
 
 /* One factor makes D's numbers of S, and nothing else happens to them. */
@@ -157,8 +155,9 @@ static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_ti
     const float *sums = tile->sums + i * tile->sums_pitch;
     const bool per_column = p->alpha != NULL && p->alpha_per == BSM_PER_COLUMN;
     const float f = per_column ? 1 : row_factor(e, tile, row);
-    const bool adds = make_addend(e, tile, row, s->column_bias, s->addend);
-    if (adds) add_scaled(sums, per_column ? s->column_factor : NULL, f, s->addend, tile->columns, s->t);
+    const float *addends = addends_of(e, tile, row, s->column_bias, s->addends);
+    if (addends != NULL)
+        bsmi_multiply_add(e->d.features, per_column ? s->column_factor : NULL, f, sums, addends, tile->columns, s->t);
     else scale(sums, per_column ? s->column_factor : NULL, f, tile->columns, s->t);
     int64_t column = tile->column, count = tile->columns;
     if (p->gate == BSM_GATE_NONE) {

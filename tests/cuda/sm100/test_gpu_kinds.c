@@ -1,5 +1,5 @@
-/* Operands that Blackwell's tensor cores multiply as they are, without scales: the bits that every kernel gives, for any
- * numbers, and what plans say of them.  On another GPU they say "skipped". */
+/* Operands that Blackwell's tensor cores multiply as they are, without scales: the bits that every kernel gives, for
+ * any numbers, and what plans say of them.  On another GPU they say "skipped". */
 #include "cuda/harness/gpu.h"
 #include "cuda/sm120/product_model.h"
 
