@@ -67,7 +67,7 @@ typedef struct bsm_context_options {
  * share what was loaded for it.  See device.h for what such contexts take and do.
  * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.  Work of
  * several threads runs on the caller's and on threads that the library makes when they are first wanted and all
- * contexts share.  They wait asleep, have all signals blocked that are not their own faults, and end when the library
+ * contexts share (or on others: bsm_set_parallel).  They wait asleep, have all signals blocked that are not their own faults, and end when the library
  * is unloaded; where there can be none, callers work alone.
  * A child of fork may go on using a context; it runs on one thread.
  * Errors: BSM_EINVAL, BSM_ENOMEM; BSM_EDEVICE (no driver, no such GPU, kernels that it cannot run, a self-test that
@@ -86,6 +86,18 @@ BSM_API int bsm_backend_from_name(const char *name);     /* -1 when not known */
 /* How many threads a product may use, 1..1024; 0 asks for the default again.  Never changes a bit of any result. */
 BSM_API bsm_status bsm_context_set_threads(bsm_context *context, int threads);
 BSM_API int bsm_context_threads(const bsm_context *context);
+
+/* Threads of somebody else: calls function(argument) on `threads` threads at once, or on fewer, the caller's among
+ * them, and returns when all these calls have.  flags is 0.  GOMP_parallel, which GNU's, LLVM's and Intel's OpenMP
+ * have, is such a function (libgomp's ABI, GOMP_parallel). */
+typedef void bsm_parallel(void (*function)(void *argument), void *argument, unsigned threads, unsigned flags);
+
+/* Whose threads share the work of all contexts of the process from now on: those of `parallel`, or with NULL, as at the
+ * beginning, the library's own.  For programs whose own loops run on OpenMP: its threads wait awake for the next loop,
+ * and keep other threads from the processors meanwhile.  The function has to stay where it is as long as calls use it.
+ * Work within an OpenMP region, and in a child of fork, is done by its caller alone.  Never changes a bit of any
+ * result. */
+BSM_API void bsm_set_parallel(bsm_parallel *parallel);
 
 /* The CPU features this context uses, as BSM_CPU_ bits, and the name of one feature bit (NULL if there is none). */
 BSM_API uint32_t bsm_context_cpu_features(const bsm_context *context);

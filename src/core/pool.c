@@ -263,9 +263,44 @@ static void close_job(struct job *job)
     job->taken = false;
 }
 
+/* On threads of somebody else: each call of theirs is one of the work's. */
+struct shared_work {
+    bsmi_work *work;
+    void *argument;
+    _Atomic int begun;
+    int most;
+};
+
+static void call_shared_work(void *argument)
+{
+    struct shared_work *const shared = argument;
+    const int number = shared->begun++;
+    const bool was_at_work = at_work;
+    if (number >= shared->most) return;
+    at_work = true;
+    shared->work(shared->argument, number);
+    at_work = was_at_work;
+}
+
+static void run_on_others(bsm_parallel *parallel, int helpers, bsmi_work *work, void *argument)
+{
+    struct shared_work shared = { work, argument, 0, BSMI_MIN(helpers, MOST_HELPERS) + 1 };
+    parallel(call_shared_work, &shared, (unsigned)shared.most, 0);
+    if (shared.begun == 0) call_shared_work(&shared);
+}
+
+static bsm_parallel *_Atomic others;
+void bsm_set_parallel(bsm_parallel *parallel) { others = parallel; }
+
 void bsmi_pool_run(int helpers, bsmi_work *work, void *argument)
 {
-    struct job *const job = helpers <= 0 || at_work || in_forked_child ? NULL : take_job();
+    const bool alone = helpers <= 0 || at_work || in_forked_child;
+    bsm_parallel *const parallel = others;
+    if (!alone && parallel != NULL) {
+        run_on_others(parallel, helpers, work, argument);
+        return;
+    }
+    struct job *const job = alone ? NULL : take_job();
     if (job == NULL) {
         work(argument, 0);
         return;

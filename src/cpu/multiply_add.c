@@ -4,6 +4,8 @@
 
 #include "core/core.h"
 
+#include <math.h>
+
 __attribute__((always_inline)) static inline void multiply_add(const float *factors, float factor,
                                                                const float *numbers, const float *addends,
                                                                int64_t count, float *to)

@@ -161,6 +161,89 @@ static void tasks_of_tasks(struct test *t)
     for (int i = 0; i < 6; i++) CHECK(t, right[i] == 1);
 }
 
+/* Threads of somebody else ----------------------------------------------------------------------------------------- */
+
+struct call { void (*function)(void *argument); void *argument; };
+static void *make_call(void *argument)
+{
+    const struct call *call = argument;
+    call->function(call->argument);
+    return NULL;
+}
+
+static _Atomic int regions;
+static _Atomic unsigned asked_for;
+static void on_new_threads(void (*function)(void *), void *argument, unsigned threads, unsigned flags)
+{
+    struct call call = { function, argument };
+    pthread_t others[16];
+    regions++;
+    asked_for = threads;
+    for (unsigned i = 1; i < threads; i++) pthread_create(&others[i], NULL, make_call, &call);
+    if (flags == 0) function(argument);
+    for (unsigned i = 1; i < threads; i++) pthread_join(others[i], NULL);
+}
+
+static void on_the_caller(void (*function)(void *), void *argument, unsigned threads, unsigned flags)
+{
+    (void)threads;
+    (void)flags;
+    function(argument);
+}
+
+static void not_at_all(void (*function)(void *), void *argument, unsigned threads, unsigned flags)
+{
+    (void)function;
+    (void)argument;
+    (void)threads;
+    (void)flags;
+}
+
+static void more_often_than_asked(void (*function)(void *), void *argument, unsigned threads, unsigned flags)
+{
+    (void)flags;
+    for (unsigned i = 0; i < 3 * threads; i++) function(argument);
+}
+
+/* Whoever they are, and however many come. */
+static void threads_of_somebody_else(struct test *t)
+{
+    static bsm_parallel *const all[] = { on_new_threads, on_the_caller, not_at_all, more_often_than_asked };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct visits *visits = visits_new(4);
+        bsm_set_parallel(all[i]);
+        bsmi_parallel_for(4, 1000, visit, visits);
+        bsm_set_parallel(NULL);
+        CHECK(t, visits->total == 1000 && visits->bad_worker == 0);
+        for (int k = 0; k < 1000; k++) CHECK(t, visits->times[k] == 1);
+        visits_free(visits);
+    }
+}
+
+static void regions_within(void *argument, int64_t index, int worker)
+{
+    (void)index;
+    (void)worker;
+    bsmi_parallel_for(4, 10, visit, argument);
+}
+
+/* One region for the outer tasks, with as many threads as they may use; tasks of tasks open no more, and one thread
+ * none. */
+static void regions_are_opened_once(struct test *t)
+{
+    struct visits *visits = visits_new(1);
+    bsm_set_parallel(on_new_threads);
+    regions = 0;
+    bsmi_parallel_for(3, 20, regions_within, visits);
+    CHECK(t, regions == 1 && asked_for == 3 && visits->total == 200);
+    bsmi_parallel_for(1, 20, visit, visits);
+    CHECK(t, regions == 1 && visits->total == 220);
+    bsm_set_parallel(NULL);
+    bsmi_parallel_for(3, 20, visit, visits);
+    CHECK(t, regions == 1 && visits->total == 240);
+    visits_free(visits);
+}
+
 static void default_number_of_threads(struct test *t)
 {
     static const struct {
@@ -417,6 +500,8 @@ int main(int argc, char **argv)
         TEST(uses_the_threads_it_is_given),
         TEST(every_caller_has_its_threads),
         TEST(tasks_of_tasks),
+        TEST(threads_of_somebody_else),
+        TEST(regions_are_opened_once),
         TEST(default_number_of_threads),
         TEST(other_programs_cost_little),
         TEST(spoiled_mode_is_seen),

@@ -16,14 +16,15 @@ from ._library import NULL, ffi, lib
 
 _lock = threading.Lock()
 _contexts: dict[tuple[str, int, int], Any] = {}
-_threads = 0
+_threads = 0                # as set_threads was told; 0: as many as _default_threads
+_default_threads = 0        # 0: as many as the library finds
 generation = 0              # changes with what a plan was made for: the number of threads
 
 
 def _create(device: tuple[str, int], stream: int) -> Any:
     options = ffi.new("bsm_context_options *")
     options.struct_size = ffi.sizeof("bsm_context_options")
-    options.threads = _threads if device[0] == "cpu" else 0
+    options.threads = (_threads or _default_threads) if device[0] == "cpu" else 0
     options.backend = lib.BSM_BACKEND_CPU if device[0] == "cpu" else lib.BSM_BACKEND_CUDA
     options.device = device[1]
     options.stream = ffi.cast("void *", stream)
@@ -45,18 +46,29 @@ def context(device: tuple[str, int], stream: int = 0) -> Any:
         return _contexts[key]
 
 
-def set_threads(threads: int) -> None:
-    """How many threads of the CPU a call may use, 1 to 1024; 0: as many as the machine or OMP_NUM_THREADS gives.  No
-    bit of any result depends on it.  A Plan keeps the number that it was made with."""
-    global _threads, generation
-    if isinstance(threads, bool) or not 0 <= threads <= 1024:
-        raise InvalidError(f"threads={threads} is not between 0 and 1024")
+def _set_threads(threads: int, default: int) -> None:
+    global _threads, _default_threads, generation
     with _lock:
         for key, made in _contexts.items():
             if key[0] == "cpu":
-                check(lib.bsm_context_set_threads(made, threads))
-        _threads = threads
+                check(lib.bsm_context_set_threads(made, threads or default))
+        _threads, _default_threads = threads, default
         generation += 1
+
+
+def set_threads(threads: int) -> None:
+    """How many threads of the CPU a call may use, 1 to 1024; 0: as many as the machine or OMP_NUM_THREADS gives, or with
+    blockscale.torch as many as PyTorch uses.  No bit of any result depends on it.  A Plan keeps the number that it was
+    made with."""
+    if isinstance(threads, bool) or not 0 <= threads <= 1024:
+        raise InvalidError(f"threads={threads} is not between 0 and 1024")
+    _set_threads(threads, _default_threads)
+
+
+def set_default_threads(threads: int) -> None:
+    """What set_threads(0) means."""
+    if threads != _default_threads:
+        _set_threads(_threads, threads)
 
 
 def threads() -> int:

@@ -62,6 +62,8 @@ const char *bsm_backend_name(int backend);
 int bsm_backend_from_name(const char *name);
 bsm_status bsm_context_set_threads(bsm_context *context, int threads);
 int bsm_context_threads(const bsm_context *context);
+typedef void bsm_parallel(void (*function)(void *argument), void *argument, unsigned threads, unsigned flags);
+void bsm_set_parallel(bsm_parallel *parallel);
 uint32_t bsm_context_cpu_features(const bsm_context *context);
 const char *bsm_cpu_feature_name(uint32_t bit);
 

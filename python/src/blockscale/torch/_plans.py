@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from .. import _context
 from .._context import context
 from .._errors import DeviceError, InvalidError, check, number_of
 from .._library import ACTIVATIONS, COMPUTES, GATES, NULL, PERS, ffi, lib
-from . import _tensors
+from . import _tensors, _threads
 from ._tensors import Parts
 
 _NOWHERE = 1 << 60      # no address of a processor or a GPU
@@ -207,8 +208,10 @@ def _key_of(tensor: Tensor | None) -> tuple[Any, ...] | None:
 
 def find(device: tuple[str, int], a: Parts, b: Parts, e: Epilogue, columns: int, groups: int) -> Plan:
     """The plan of a description, made if this thread has none yet."""
+    _threads.follow(device)
     key = (device, _tensors.key(a), _tensors.key(b), e.out_dtype, _key_of(e.alpha), _key_of(e.beta), _key_of(e.c),
-           _key_of(e.bias), e.bias_per, e.activation, e.gate, e.compute, e.alpha_per, columns, groups)
+           _key_of(e.bias), e.bias_per, e.activation, e.gate, e.compute, e.alpha_per, columns, groups,
+           _context.generation)
     found = _cache.plans.get(key)
     if found is None:
         refuse_first_in_capture(device)

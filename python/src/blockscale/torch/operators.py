@@ -27,7 +27,7 @@ from torch import Tensor
 from .._context import context
 from .._errors import InvalidError, check, number_of
 from .._library import NONFINITES, NULL, PRESETS, RECIPES, ROUNDINGS, Format, ffi, lib
-from . import _plans, _tensors
+from . import _plans, _tensors, _threads
 from ._plans import Epilogue
 from ._tensors import given, parts
 
@@ -142,6 +142,7 @@ def _context_of(x: Tensor, others: list[tuple[str, Tensor | None]]) -> Any:
     """The context for work in the current stream of x's device."""
     device = _tensors.same_device([("x", x), *others])
     _plans.refuse_first_in_capture(device)
+    _threads.follow(device)
     return context(device, _tensors.stream_of(device))
 
 
