@@ -10,8 +10,8 @@
 /* stored: B as it is stored goes by no tiles either. */
 static const struct { bsm_format b; const char *kernel; bool stored; } kernels[] = {
     { BSM_MXFP4, "fp4_one_row_vnni", true },
-    { BSM_MXFP8_E4M3, "bf16_dot_one_row_avx512", false },
-    { BSM_MXFP8_E5M2, "bf16_dot_one_row_avx512", false },
+    { BSM_MXFP8_E4M3, "bf16_dot_one_row_avx512", true },
+    { BSM_MXFP8_E5M2, "bf16_dot_one_row_avx512", true },
     { BSM_NVFP4, "nvfp4_one_row_avx512", true },
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0], BLOCK = 32 };

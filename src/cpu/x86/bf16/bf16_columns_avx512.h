@@ -63,6 +63,17 @@ AVX512_INLINE void transpose_sixteens(__m512i v[4])
     v[3] = _mm512_unpackhi_epi64(t[1], t[3]);
 }
 
+/* Quarter s of vector i into quarter i of vector s. */
+AVX512_INLINE void transpose_quarters(__m512i v[4])
+{
+    const __m512i low[2] = { _mm512_shuffle_i32x4(v[0], v[1], 0x44), _mm512_shuffle_i32x4(v[2], v[3], 0x44) },
+                  high[2] = { _mm512_shuffle_i32x4(v[0], v[1], 0xee), _mm512_shuffle_i32x4(v[2], v[3], 0xee) };
+    v[0] = _mm512_shuffle_i32x4(low[0], low[1], 0x88);
+    v[1] = _mm512_shuffle_i32x4(low[0], low[1], 0xdd);
+    v[2] = _mm512_shuffle_i32x4(high[0], high[1], 0x88);
+    v[3] = _mm512_shuffle_i32x4(high[0], high[1], 0xdd);
+}
+
 AVX512_INLINE void load_fours(const uint8_t *const *rows, int64_t byte, __m512i out[4])
 {
     load_sixteens(rows, byte, out);

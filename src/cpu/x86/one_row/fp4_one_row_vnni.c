@@ -73,17 +73,6 @@ DOT_INLINE __m512i add_up(__m512i a, __m512i b, __m512i c, __m512i d)
     return _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
 }
 
-/* Quarter s of vector i into quarter i of vector s. */
-DOT_INLINE void transpose_quarters(__m512i v[4])
-{
-    const __m512i low[2] = { _mm512_shuffle_i32x4(v[0], v[1], 0x44), _mm512_shuffle_i32x4(v[2], v[3], 0x44) },
-                  high[2] = { _mm512_shuffle_i32x4(v[0], v[1], 0xee), _mm512_shuffle_i32x4(v[2], v[3], 0xee) };
-    v[0] = _mm512_shuffle_i32x4(low[0], low[1], 0x88);
-    v[1] = _mm512_shuffle_i32x4(low[0], low[1], 0xdd);
-    v[2] = _mm512_shuffle_i32x4(high[0], high[1], 0x88);
-    v[3] = _mm512_shuffle_i32x4(high[0], high[1], 0xdd);
-}
-
 /* sums[slice][row] */
 DOT_INLINE void multiply_group(const uint8_t *const *rows, int64_t byte, int count,
                                int8_t (*digits)[BSMI_DIGITS][LINE], uintptr_t upcoming, __m512i sums[SLICES])

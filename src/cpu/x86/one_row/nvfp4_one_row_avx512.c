@@ -25,154 +25,264 @@
 enum { STRIP = BSMI_PANEL_ROWS, SLICES = BSMI_PANEL_SLICES, WORDS_OF_SLICE = 4, WORD_BYTES = 64,
        NAN_SCALE = 0x7f, SUBNORMAL_LIFT = 120 };
 
+/* A group of four slices of A for B as it is stored: a quarter of a vector is a slice, the same number four times. */
+struct spread_group {
+    _Alignas(64) float numbers[BSMI_SLICE][16];              /* where the group is whole, those of second blocks */
+    int8_t digits[WORDS_OF_SLICE / 2][2][BSMI_FIRST_DIGITS][WORD_BYTES];
+    int32_t offsets[2][16];
+    float half_units[16];
+    bool whole;                           /* all four first blocks are integers */
+};
+
 struct one_row {
-    _Alignas(64) struct bsmi_nvfp4_panel panels[2];          /* of B as it is stored */
+    _Alignas(64) uint8_t last_lines[STRIP][WORD_BYTES];      /* of B as it is stored */
+    const uint8_t *last_rows[STRIP];
     struct bsmi_nibble_rows codes;
     struct bsmi_scale_code_rows scales;
     struct bsmi_row_numbers row;
     _Alignas(64) float numbers[BSMI_ROW_SLICES][BSMI_SLICE];
     struct bsmi_first_blocks first;
+    struct spread_group spread[BSMI_ROW_SLICES / SLICES];
 };
 
-/* e4m3 without a sign at the place of fp32's fields, which is 2^-120 times the scale, also where that is subnormal. */
-AVX512_INLINE __m512 scale_numbers(const uint8_t *codes)
+/* e4m3 without a sign, in words, at the place of fp32's fields, which is 2^-120 times the scale, also where that is
+ * subnormal. */
+AVX512_INLINE __m512 scale_numbers(__m512i words)
 {
-    const __m512i words = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)codes));
     return _mm512_mul_ps(_mm512_castsi512_ps(_mm512_slli_epi32(words, 20)),
                          _mm512_castsi512_ps(_mm512_set1_epi32((127 + SUBNORMAL_LIFT) << 23)));
 }
 
-/* Eight columns of K of 16 rows. */
-AVX512_INLINE void add_word(const uint8_t *codes, __m512 scale, const float *a, __m512 *even, __m512 *odd)
+/* Numbers of A are the same in all lanes, or spread. */
+AVX512_INLINE __m512 number_of(const float *a, int i, bool spread)
+{
+    return spread ? _mm512_load_ps(a + 16 * i) : _mm512_set1_ps(a[i]);
+}
+
+/* Eight columns of K of 16 rows, or of four slices of four rows. */
+AVX512_INLINE void add_word(__m512i words, __m512 scale, const float *a, bool spread, __m512 chains[2])
 {
     const __m512 values = _mm512_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6);
-    const __m512i words = _mm512_load_si512(codes);
 #pragma GCC unroll 8
     for (int k = 0; k < 8; k++) {                     /* vpermps looks at four bits */
         const __m512 b = _mm512_permutexvar_ps(k == 0 ? words : _mm512_srli_epi32(words, (unsigned)(4 * k)), values),
-                     scaled = _mm512_mul_ps(scale, _mm512_set1_ps(a[k]));
-        if (k % 2 == 0) *even = _mm512_fmadd_ps(scaled, b, *even);
-        else *odd = _mm512_fmadd_ps(scaled, b, *odd);
+                     scaled = _mm512_mul_ps(scale, number_of(a, k, spread));
+        chains[k % 2] = _mm512_fmadd_ps(scaled, b, chains[k % 2]);
     }
 }
 
-/* Both chains of the first 16 columns of K, two words of codes. */
-DOT_INLINE void sum_first_block(const uint8_t *codes, __m512 scale, const struct bsmi_first_blocks *a, int64_t slice,
-                                __m512 chains[2])
+/* Sums of a first block as integers, [parity][digit], from its offsets on: a word of codes more. */
+DOT_INLINE void add_integers(__m512i words, const __m512i digits[2][BSMI_FIRST_DIGITS],
+                             __m512i sums[2][BSMI_FIRST_DIGITS])
 {
     const __m512i table = _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4,
-                                                               0));
-    const __m512 unit = _mm512_mul_ps(scale, _mm512_set1_ps(a->half_units[slice]));
-    __m512i sums[2][BSMI_FIRST_DIGITS] = { { _mm512_set1_epi32(a->offsets[slice][0]), _mm512_setzero_si512() },
-                                           { _mm512_set1_epi32(a->offsets[slice][1]), _mm512_setzero_si512() } };
-#pragma GCC unroll 2
-    for (int w = 0; w < WORDS_OF_SLICE / 2; w++) {
-        const __m512i words = _mm512_load_si512(codes + w * WORD_BYTES),
-                      b[2] = { _mm512_permutexvar_epi8(words, table),
-                               _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 4), table) };
+                                                               0)),
+                  b[2] = { _mm512_permutexvar_epi8(words, table),
+                           _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 4), table) };
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            int32_t four;
-            memcpy(&four, a->digits[slice][i / 2][i % 2] + 4 * w, sizeof four);
-            sums[i / 2][i % 2] = _mm512_dpbusd_epi32(sums[i / 2][i % 2], b[i / 2], _mm512_set1_epi32(four));
-        }
-    }
+    for (int i = 0; i < 4; i++) sums[i / 2][i % 2] = _mm512_dpbusd_epi32(sums[i / 2][i % 2], b[i / 2], digits[i / 2][i % 2]);
+}
+
+DOT_INLINE void chains_of_integers(const __m512i sums[2][BSMI_FIRST_DIGITS], __m512 unit, __m512 chains[2])
+{
 #pragma GCC unroll 2
     for (int parity = 0; parity < 2; parity++)
         chains[parity] = _mm512_mul_ps(
             _mm512_cvtepi32_ps(_mm512_add_epi32(sums[parity][0], _mm512_slli_epi32(sums[parity][1], 8))), unit);
 }
 
-DOT_INLINE __m512 add_panel(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t slice, __m512 total,
-                            bool ask)
+/* Both chains of the first 16 columns of K, two words of codes. */
+DOT_INLINE void sum_first_block(const __m512i *words, __m512 scale, const struct bsmi_first_blocks *a, int64_t slice,
+                                __m512 chains[2])
 {
-    if (ask) bsmi_ask_ahead(panel->scales), bsmi_ask_ahead(panel->scales[SLICES]);
+    const __m512 unit = _mm512_mul_ps(scale, _mm512_set1_ps(a->half_units[slice]));
+    __m512i sums[2][BSMI_FIRST_DIGITS] = { { _mm512_set1_epi32(a->offsets[slice][0]), _mm512_setzero_si512() },
+                                           { _mm512_set1_epi32(a->offsets[slice][1]), _mm512_setzero_si512() } };
+#pragma GCC unroll 2
+    for (int w = 0; w < WORDS_OF_SLICE / 2; w++) {
+        __m512i digits[2][BSMI_FIRST_DIGITS];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            int32_t four;
+            memcpy(&four, a->digits[slice][i / 2][i % 2] + 4 * w, sizeof four);
+            digits[i / 2][i % 2] = _mm512_set1_epi32(four);
+        }
+        add_integers(words[w], (const __m512i(*)[BSMI_FIRST_DIGITS])digits, sums);
+    }
+    chains_of_integers((const __m512i(*)[BSMI_FIRST_DIGITS])sums, unit, chains);
+}
+
+DOT_INLINE void sum_spread_first_block(const __m512i *words, __m512 scale, const struct spread_group *a,
+                                       __m512 chains[2])
+{
+    __m512i sums[2][BSMI_FIRST_DIGITS] = { { _mm512_load_si512(a->offsets[0]), _mm512_setzero_si512() },
+                                           { _mm512_load_si512(a->offsets[1]), _mm512_setzero_si512() } };
+#pragma GCC unroll 2
+    for (int w = 0; w < WORDS_OF_SLICE / 2; w++) {
+        __m512i digits[2][BSMI_FIRST_DIGITS];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) digits[i / 2][i % 2] = _mm512_load_si512(a->digits[w][i / 2][i % 2]);
+        add_integers(words[w], (const __m512i(*)[BSMI_FIRST_DIGITS])digits, sums);
+    }
+    chains_of_integers((const __m512i(*)[BSMI_FIRST_DIGITS])sums, _mm512_mul_ps(scale, _mm512_load_ps(a->half_units)),
+                       chains);
+}
+
+AVX512_INLINE __m512 panel_scales(const uint8_t *codes)
+{
+    return scale_numbers(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)codes)));
+}
+
+DOT_INLINE __m512 add_panel(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t slice, __m512 total)
+{
+    bsmi_ask_ahead(panel->scales), bsmi_ask_ahead(panel->scales[SLICES]);
 #pragma GCC unroll 4
     for (int s = 0; s < SLICES; s++) {
         const uint8_t *const codes = panel->codes + s * WORDS_OF_SLICE * WORD_BYTES;
         const float *const a = m->numbers[slice + s];
-        for (int w = 0; ask && w < WORDS_OF_SLICE; w++) bsmi_ask_ahead(codes + w * WORD_BYTES);
-        const __m512 scales[2] = { scale_numbers(panel->scales[2 * s]), scale_numbers(panel->scales[2 * s + 1]) };
+        __m512i words[WORDS_OF_SLICE];
+#pragma GCC unroll 4
+        for (int w = 0; w < WORDS_OF_SLICE; w++) {
+            bsmi_ask_ahead(codes + w * WORD_BYTES);
+            words[w] = _mm512_load_si512(codes + w * WORD_BYTES);
+        }
+        const __m512 scales[2] = { panel_scales(panel->scales[2 * s]), panel_scales(panel->scales[2 * s + 1]) };
         __m512 chains[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
         if (m->first.whole[slice + s]) {
-            sum_first_block(codes, scales[0], &m->first, slice + s, chains);
+            sum_first_block(words, scales[0], &m->first, slice + s, chains);
         } else {
-            add_word(codes, scales[0], a, &chains[0], &chains[1]);
-            add_word(codes + WORD_BYTES, scales[0], a + 8, &chains[0], &chains[1]);
+            add_word(words[0], scales[0], a, false, chains);
+            add_word(words[1], scales[0], a + 8, false, chains);
         }
-        add_word(codes + 2 * WORD_BYTES, scales[1], a + 16, &chains[0], &chains[1]);
-        add_word(codes + 3 * WORD_BYTES, scales[1], a + 24, &chains[0], &chains[1]);
+        add_word(words[2], scales[1], a + 16, false, chains);
+        add_word(words[3], scales[1], a + 24, false, chains);
         total = _mm512_add_ps(total, _mm512_add_ps(chains[0], chains[1]));
     }
     return total;
 }
 
-/* B as it is stored ------------------------------------------------------------------------------------------------ */
-
-/* Scales of four blocks of each row into [block][row], without signs; `there` of them, others are 0. */
-DOT_INLINE void store_block_scales(__m512i fours, int64_t there, uint8_t (*to)[BSMI_PANEL_ROWS])
-{
-    const __m512i places = _mm512_add_epi8(
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60)),
-        _mm512_setr_epi32(0, 0, 0, 0, 0x01010101, 0x01010101, 0x01010101, 0x01010101, 0x02020202, 0x02020202,
-                          0x02020202, 0x02020202, 0x03030303, 0x03030303, 0x03030303, 0x03030303));
-    const __mmask64 all = ~(__mmask64)0, left = there >= 4 ? all : there <= 0 ? 0 : all >> (64 - 16 * there);
-    _mm512_store_si512(to, _mm512_maskz_permutexvar_epi8(left, places,
-                                                         _mm512_and_si512(fours, _mm512_set1_epi8(0x7f))));
-}
-
-/* Group `group` of 128 columns of a chunk that has `length` columns and `blocks` blocks. */
-DOT_INLINE void make_panel(const struct one_row *m, int64_t group, int64_t length, int64_t blocks,
-                           const __m512i scales[2], struct bsmi_upcoming *next, struct bsmi_nvfp4_panel *panel)
-{
-    const int64_t first = group * BSMI_PANEL_COLUMNS, block = first / BSMI_SHORTEST_BLOCK;
-#pragma GCC unroll 4
-    for (int s = 0; s < SLICES; s++) {
-        __m512i words[WORDS_OF_SLICE] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
-                                          _mm512_setzero_si512() };
-        bsmi_ask_for_upcoming(next, BSMI_PANEL_ROWS * BSMI_PANEL_COLUMNS / 2 / SLICES);
-        if (first + s * BSMI_SLICE < length) load_fours(m->codes.rows, (first + s * BSMI_SLICE) / 2, words);
-#pragma GCC unroll 4
-        for (int w = 0; w < WORDS_OF_SLICE; w++)
-            _mm512_store_si512(panel->codes + (s * WORDS_OF_SLICE + w) * WORD_BYTES, words[w]);
-    }
-    store_block_scales(scales[0], blocks - block, panel->scales);
-    store_block_scales(scales[1], blocks - block - 4, panel->scales + 4);
-}
-
-/* Panels ----------------------------------------------------------------------------------------------------------- */
-
 struct strip { __m512 total; __m512i most; };        /* the largest scale */
-
-DOT_INLINE struct strip add_to(struct strip strip, const struct bsmi_nvfp4_panel *panel, const struct one_row *m,
-                               int64_t slice, bool ask)
-{
-    const __m512i most = _mm512_max_epu8(_mm512_load_si512(panel->scales), _mm512_load_si512(panel->scales[SLICES]));
-    return (struct strip){ add_panel(panel, m, slice, strip.total, ask), _mm512_max_epu8(strip.most, most) };
-}
 
 DOT static struct strip add_prepacked(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t length,
                                       struct strip strip)
 {
     for (int64_t c = 0; c < length; c += BSMI_PANEL_COLUMNS, panel++) {
-        strip = add_to(strip, panel, m, c / BSMI_SLICE, true);
+        const __m512i most = _mm512_max_epu8(_mm512_load_si512(panel->scales),
+                                             _mm512_load_si512(panel->scales[SLICES]));
+        strip = (struct strip){ add_panel(panel, m, c / BSMI_SLICE, strip.total), _mm512_max_epu8(strip.most, most) };
     }
     return strip;
+}
+
+/* B as it is stored ------------------------------------------------------------------------------------------------ */
+
+/* A number of a slice four times. */
+AVX512_INLINE void spread_word(int32_t word, int s, void *to)
+{
+    _mm_store_si128((__m128i *)to + s, _mm_set1_epi32(word));
+}
+
+AVX512_INLINE void spread_number(float number, int s, float *to) { _mm_store_ps(to + 4 * s, _mm_set1_ps(number)); }
+
+DOT static void spread_group(const struct one_row *m, int64_t slice, struct spread_group *to)
+{
+    const struct bsmi_first_blocks *const a = &m->first;
+    to->whole = true;
+    for (int s = 0; s < SLICES; s++) to->whole &= a->whole[slice + s];
+    for (int s = 0; s < SLICES; s++) {
+        for (int k = to->whole ? BSMI_FIRST_BLOCK : 0; k < BSMI_SLICE; k++)
+            spread_number(m->numbers[slice + s][k], s, to->numbers[k]);
+        for (int w = 0; w < WORDS_OF_SLICE / 2; w++)
+            for (int i = 0; i < 4; i++) {
+                int32_t four;
+                memcpy(&four, a->digits[slice + s][i / 2][i % 2] + 4 * w, sizeof four);
+                spread_word(four, s, to->digits[w][i / 2][i % 2]);
+            }
+        for (int parity = 0; parity < 2; parity++)
+            spread_word(a->offsets[slice + s][parity], s, to->offsets[parity]);
+        spread_number(a->half_units[slice + s], s, to->half_units);
+    }
+}
+
+/* Of four rows 16 blocks' scales, without signs; those behind the last are 0. */
+DOT_INLINE __m512i load_scales(const uint8_t *const *rows, int64_t block, int64_t blocks)
+{
+    const int64_t there = BSMI_MIN(16, blocks - block);
+    const __mmask64 kept = 0x0001000100010001ULL * ((1u << there) - 1);
+    const __m512i all = four_sixteens(rows[0] + block, rows[1] + block, rows[2] + block, rows[3] + block);
+    return _mm512_and_si512(_mm512_maskz_mov_epi8(kept, all), _mm512_set1_epi8(0x7f));
+}
+
+/* Lane 4 s + r: of slice s of row r its first or second block's, of the first or second group of `scales`. */
+DOT_INLINE __m512 scales_of_slices(__m512i scales, int group, int second)
+{
+    const __m512i places = _mm512_add_epi32(_mm512_setr_epi32(0, 16, 32, 48, 2, 18, 34, 50, 4, 20, 36, 52, 6, 22, 38, 54),
+                                            _mm512_set1_epi32(8 * group + second));
+    return scale_numbers(_mm512_maskz_permutexvar_epi8(0x1111111111111111ULL, places, scales));
+}
+
+/* Four rows' lines times a group of A. */
+DOT_INLINE __m512 sum_lines(const uint8_t *const *rows, int64_t byte, __m512 first, __m512 second,
+                            const struct spread_group *a)
+{
+    __m512 chains[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
+    __m512i words[WORDS_OF_SLICE];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+        __builtin_prefetch((const void *)((uintptr_t)rows[r] + (uintptr_t)byte + WORD_BYTES), 0, 3);
+        words[r] = _mm512_loadu_si512(rows[r] + byte);
+    }
+    transpose_sixteens(words);
+    if (a->whole) {
+        sum_spread_first_block(words, first, a, chains);
+    } else {
+        add_word(words[0], first, a->numbers[0], true, chains);
+        add_word(words[1], first, a->numbers[8], true, chains);
+    }
+    add_word(words[2], second, a->numbers[16], true, chains);
+    add_word(words[3], second, a->numbers[24], true, chains);
+    return _mm512_add_ps(chains[0], chains[1]);
+}
+
+/* Lines of a group that rows do not fill, with zeros behind: K is no multiple of four slices. */
+static void copy_last_lines(struct one_row *m, int64_t byte, int64_t bytes)
+{
+    memset(m->last_lines, 0, sizeof m->last_lines);
+    for (int r = 0; r < STRIP; r++) {
+        m->last_rows[r] = m->last_lines[r];
+        memcpy(m->last_lines[r], m->codes.rows[r] + byte, (size_t)bytes);
+    }
 }
 
 /* A chunk of K, from column `chunk` of the stretch on. */
 DOT static struct strip add_stored(const struct bsmi_part *part, struct one_row *m, int64_t chunk,
                                    struct bsmi_upcoming *next, struct strip strip)
 {
-    const int64_t blocks = bsmi_scale_code_rows(part, STRIP, &m->scales),
+    const int64_t blocks = bsmi_scale_code_rows(part, STRIP, &m->scales), whole = part->length / BSMI_PANEL_COLUMNS,
                   groups = bsmi_ceil_div(part->length, BSMI_PANEL_COLUMNS);
-    __m512i fours[4];
     bsmi_nibble_rows(part, STRIP, &m->codes);
+    if (groups > whole) copy_last_lines(m, whole * WORD_BYTES, (part->length - whole * BSMI_PANEL_COLUMNS + 1) / 2);
+    __m512i scales[4] = { _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(),
+                          _mm512_setzero_si512() };
     for (int64_t g = 0; g < groups; g++) {
-        struct bsmi_nvfp4_panel *const panel = &m->panels[g % 2];
-        if (g % 2 == 0) load_fours(m->scales.rows, g * 2 * SLICES, fours);
-        make_panel(m, g, part->length, blocks, fours + g % 2 * 2, next, panel);
-        strip = add_to(strip, panel, m, chunk / BSMI_SLICE + g * SLICES, false);
+        const uint8_t *const *const rows = g < whole ? m->codes.rows : m->last_rows;
+        const int64_t byte = g < whole ? g * WORD_BYTES : 0;
+        const struct spread_group *const a = &m->spread[chunk / BSMI_PANEL_COLUMNS + g];
+        __m512i sums[4];
+#pragma GCC unroll 4
+        for (int r = 0; r < 4; r++) {
+            bsmi_ask_for_upcoming(next, 4 * WORD_BYTES);
+            if (g % 2 == 0) {
+                scales[r] = load_scales(m->scales.rows + 4 * r, g * 2 * SLICES, blocks);
+                strip.most = _mm512_max_epu8(strip.most, scales[r]);
+            }
+            const __m512i now = scales[r], of_group = g % 2 == 0 ? now : _mm512_bsrli_epi128(now, 8);
+            sums[r] = _mm512_castps_si512(sum_lines(rows + 4 * r, byte, scales_of_slices(of_group, 0, 0),
+                                                    scales_of_slices(of_group, 0, 1), a));
+        }
+        transpose_quarters(sums);
+#pragma GCC unroll 4
+        for (int s = 0; s < SLICES; s++) strip.total = _mm512_add_ps(strip.total, _mm512_castsi512_ps(sums[s]));
     }
     return strip;
 }
@@ -212,6 +322,8 @@ AVX512 static bool add_stretches(const struct bsmi_tile *t, struct one_row *m)
                                 _mm512_cvtepu16_epi32(_mm256_load_si256(
                                     (const __m256i *)(const void *)(m->row.numbers[0] + i))), 16)));
         if (!kept) bsmi_first_blocks_make(&m->row, whole / BSMI_SLICE, &first, &m->first);
+        for (int64_t s = 0; !kept && t->prepacked_b == NULL && s < whole / BSMI_SLICE; s += SLICES)
+            spread_group(m, s, &m->spread[s / SLICES]);
         bsmi_keep_row(t, t->k <= BSMI_ROW_LENGTH);
         for (int64_t j = 0; j < t->columns; j += STRIP)
             if (!add_strip(t, m, j, k, length)) return false;
