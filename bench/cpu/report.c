@@ -36,6 +36,13 @@ int64_t moved_bytes(const struct work *w)
     return w->m * w->k * (int64_t)bsm_real_bytes((int)reals_of(w)) * ((w->how & COMPUTED) != 0 ? 2 : 1) + data + scales;
 }
 
+/* Beside what: memcpy with the bytes that it copies, each of which is read and written. */
+static void name_of_peer(const struct work *w, char *name, size_t bytes)
+{
+    if (w->kind == KIND_COPY) snprintf(name, bytes, "memcpy of %.1f MB", 0.5e-6 * (double)moved_bytes(w));
+    else snprintf(name, bytes, "%s", w->kind == KIND_SGEMM && w->m == 1 ? "sgemv" : kind_name(w->kind));
+}
+
 /* GFLOP/s of a product; GB/s, read and written, of a quantizer. */
 static double speed(const struct row *row, const double *seconds)
 {
@@ -57,13 +64,13 @@ void report_text(const struct table *t, FILE *file)
             t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are skipped");
     for (int i = 0; i < t->count; i++) {
         const struct row *row = &t->rows[i];
-        char what[96], shape[96];
+        char what[96], shape[96], beside[48];
         if (!row->measured) continue;
         row_names(row, what, shape, sizeof what);
+        name_of_peer(&row->work, beside, sizeof beside);
         cli_table_cell(table, "%s", what);
         cli_table_cell(table, "%s", shape);
-        cli_table_cell(table, "%s",
-                       row->work.kind == KIND_SGEMM && row->work.m == 1 ? "sgemv" : kind_name(row->work.kind));
+        cli_table_cell(table, "%s", beside);
         cli_table_cell(table, "%.1f", speed(row, row->ours));
         cli_table_cell(table, "%.2f", row_ratio(row));
         cli_table_cell(table, "%.2f", paired_ratio(row->peer, row->ours, row->rounds));
@@ -76,7 +83,8 @@ void report_text(const struct table *t, FILE *file)
     fprintf(file,
             "\nours: GFLOP/s, best round (quantizers: GB/s read and written).  ratio: the peer's time over ours,\n"
             "best over best; paired: median of the rounds' own ratios.  threads: one thread's time over that of\n"
-            "several.  bandwidth: the time in which the weights can be read.\n");
+            "several.  bandwidth: the time in which the weights can be read.  memcpy: of half of the bytes that the\n"
+            "quantizer reads and writes, so that as many are moved; on one thread.\n");
 }
 
 void report_json(const struct table *t, FILE *file)
@@ -101,6 +109,7 @@ void report_json(const struct table *t, FILE *file)
         cli_json_text(&json, "work", what);
         cli_json_text(&json, "shape", shape);
         cli_json_text(&json, "beside", kind_name(row->work.kind));
+        if (row->work.kind == KIND_COPY) cli_json_integer(&json, "copied_bytes", moved_bytes(&row->work) / 2);
         cli_json_text(&json, "kernel", row->kernel);
         cli_json_integer(&json, "threads", row->threads);
         cli_json_number(&json, "speed", speed(row, row->ours));
