@@ -200,8 +200,7 @@ static void copy_last_bytes(struct one_row *m, int64_t byte, int64_t bytes)
 
 /* A chunk of K, from column `chunk` of the stretch on. */
 DOT_INLINE __m512 add_stored(enum bsmi_bf16_kind kind, const struct bsmi_part *part, struct one_row *m, int64_t chunk,
-                             const struct bsmi_stored_scales *scales, struct bsmi_upcoming *next, struct seen *seen,
-                             __m512 total)
+                             const struct bsmi_stored_scales *scales, struct seen *seen, __m512 total)
 {
     const __m512 lowered = _mm512_castsi512_ps(_mm512_set1_epi32((127 - lift_of(kind)) << 23));
     const int64_t blocks = bsmi_scale_code_rows(part, STRIP, &m->scales), whole = part->length / BSMI_ROW_GROUP,
@@ -216,7 +215,6 @@ DOT_INLINE __m512 add_stored(enum bsmi_bf16_kind kind, const struct bsmi_part *p
             bsmi_load_stored_scales(scales, m->scales.rows, g * SLICES, blocks, &seen->scales, fours);
 #pragma GCC unroll 4
         for (int r = 0; r < 4; r++) {
-            bsmi_ask_for_upcoming(next, 8 * VECTOR);
             sums[r] = _mm512_castps_si512(sum_lines(kind, rows + 4 * r, g < whole ? g * BSMI_ROW_GROUP : 0,
                                                     &m->spread[chunk / BSMI_ROW_GROUP + g], m->subnormal,
                                                     &seen->largest));
@@ -235,7 +233,6 @@ DOT_INLINE bool add_stored_strip(enum bsmi_bf16_kind kind, const struct bsmi_til
                                  struct bsmi_stored_scales *scales, int64_t column, int64_t k, int64_t length)
 {
     const __m512i most = _mm512_set1_epi8(kind == BSMI_BF16_OF_E4M3 ? 0x7e : 0x7b);
-    struct bsmi_upcoming next = bsmi_find_upcoming(t, column + STRIP, STRIP, k, length);
     struct seen seen = { _mm512_setzero_si512(), { _mm512_setzero_si512(), _mm512_setzero_si512() } };
     float *const sums = t->sums + column;             /* whole strips */
     __m512 total = k > 0 ? _mm512_loadu_ps(sums) : _mm512_setzero_ps();
@@ -243,7 +240,7 @@ DOT_INLINE bool add_stored_strip(enum bsmi_bf16_kind kind, const struct bsmi_til
         const struct bsmi_part part = { t->b, t->b_batch, t->column + column, BSMI_MIN(STRIP, t->columns - column),
                                         t->split, k + c, BSMI_MIN(BSMI_ROW_CHUNK, length - c), NULL };
         bsmi_ask_for_scales(t, column + STRIP, STRIP, part.k, part.length);
-        total = add_stored(kind, &part, m, c, scales, &next, &seen, total);
+        total = add_stored(kind, &part, m, c, scales, &seen, total);
     }
     _mm512_storeu_ps(sums, total);
     return _mm512_cmpgt_epu8_mask(seen.largest, most) == 0 && bsmi_stored_scales_will_do(scales, &seen.scales);

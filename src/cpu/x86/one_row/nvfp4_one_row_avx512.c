@@ -59,16 +59,20 @@ AVX512_INLINE __m512 number_of(const float *a, int i, bool spread)
     return spread ? _mm512_load_ps(a + 16 * i) : _mm512_set1_ps(a[i]);
 }
 
-/* Eight columns of K of 16 rows, or of four slices of four rows. */
-AVX512_INLINE void add_word(__m512i words, __m512 scale, const float *a, bool spread, __m512 chains[2])
+/* Eight columns of K, of 16 rows or of four slices of four rows, twice: a chain waits four cycles for each of its steps,
+ * and four chains side by side are needed to fill the time. */
+AVX512_INLINE void add_words(const __m512i words[2], const __m512 scales[2], const float *a, const float *other_a,
+                             bool spread, __m512 chains[2][2])
 {
     const __m512 values = _mm512_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6);
 #pragma GCC unroll 8
-    for (int k = 0; k < 8; k++) {                     /* vpermps looks at four bits */
-        const __m512 b = _mm512_permutexvar_ps(k == 0 ? words : _mm512_srli_epi32(words, (unsigned)(4 * k)), values),
-                     scaled = _mm512_mul_ps(scale, number_of(a, k, spread));
-        chains[k % 2] = _mm512_fmadd_ps(scaled, b, chains[k % 2]);
-    }
+    for (int k = 0; k < 8; k++)
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {                 /* vpermps looks at four bits */
+            const __m512i moved = k == 0 ? words[i] : _mm512_srli_epi32(words[i], (unsigned)(4 * k));
+            const __m512 scaled = _mm512_mul_ps(scales[i], number_of(i == 0 ? a : other_a, k, spread));
+            chains[i][k % 2] = _mm512_fmadd_ps(scaled, _mm512_permutexvar_ps(moved, values), chains[i][k % 2]);
+        }
 }
 
 /* Sums of a first block as integers, [parity][digit], from its offsets on: a word of codes more. */
@@ -92,8 +96,8 @@ DOT_INLINE void chains_of_integers(const __m512i sums[2][BSMI_FIRST_DIGITS], __m
 }
 
 /* Both chains of the first 16 columns of K, two words of codes. */
-DOT_INLINE void sum_first_block(const __m512i *words, __m512 scale, const struct bsmi_first_blocks *a, int64_t slice,
-                                __m512 chains[2])
+DOT_INLINE void sum_first_block(__m512i word, __m512i next_word, __m512 scale, const struct bsmi_first_blocks *a,
+                                int64_t slice, __m512 chains[2])
 {
     const __m512 unit = _mm512_mul_ps(scale, _mm512_set1_ps(a->half_units[slice]));
     __m512i sums[2][BSMI_FIRST_DIGITS] = { { _mm512_set1_epi32(a->offsets[slice][0]), _mm512_setzero_si512() },
@@ -107,12 +111,12 @@ DOT_INLINE void sum_first_block(const __m512i *words, __m512 scale, const struct
             memcpy(&four, a->digits[slice][i / 2][i % 2] + 4 * w, sizeof four);
             digits[i / 2][i % 2] = _mm512_set1_epi32(four);
         }
-        add_integers(words[w], (const __m512i(*)[BSMI_FIRST_DIGITS])digits, sums);
+        add_integers(w == 0 ? word : next_word, (const __m512i(*)[BSMI_FIRST_DIGITS])digits, sums);
     }
     chains_of_integers((const __m512i(*)[BSMI_FIRST_DIGITS])sums, unit, chains);
 }
 
-DOT_INLINE void sum_spread_first_block(const __m512i *words, __m512 scale, const struct spread_group *a,
+DOT_INLINE void sum_spread_first_block(__m512i word, __m512i next_word, __m512 scale, const struct spread_group *a,
                                        __m512 chains[2])
 {
     __m512i sums[2][BSMI_FIRST_DIGITS] = { { _mm512_load_si512(a->offsets[0]), _mm512_setzero_si512() },
@@ -122,7 +126,7 @@ DOT_INLINE void sum_spread_first_block(const __m512i *words, __m512 scale, const
         __m512i digits[2][BSMI_FIRST_DIGITS];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) digits[i / 2][i % 2] = _mm512_load_si512(a->digits[w][i / 2][i % 2]);
-        add_integers(words[w], (const __m512i(*)[BSMI_FIRST_DIGITS])digits, sums);
+        add_integers(w == 0 ? word : next_word, (const __m512i(*)[BSMI_FIRST_DIGITS])digits, sums);
     }
     chains_of_integers((const __m512i(*)[BSMI_FIRST_DIGITS])sums, _mm512_mul_ps(scale, _mm512_load_ps(a->half_units)),
                        chains);
@@ -133,30 +137,46 @@ AVX512_INLINE __m512 panel_scales(const uint8_t *codes)
     return scale_numbers(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)codes)));
 }
 
+/* Two slices of a panel. */
+DOT_INLINE void sum_slices(const uint8_t *codes, const uint8_t (*scale_codes)[BSMI_PANEL_ROWS], const struct one_row *m,
+                           int64_t slice, __m512 sums[2])
+{
+    const float *const a = m->numbers[slice], *const other_a = m->numbers[slice + 1];
+    __m512 chains[2][2], first[2], second[2];
+    __m512i words[WORDS_OF_SLICE][2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+#pragma GCC unroll 4
+        for (int w = 0; w < WORDS_OF_SLICE; w++) {
+            const uint8_t *const line = codes + (i * WORDS_OF_SLICE + w) * WORD_BYTES;
+            bsmi_ask_ahead(line);
+            words[w][i] = _mm512_load_si512(line);
+        }
+        first[i] = panel_scales(scale_codes[2 * i]), second[i] = panel_scales(scale_codes[2 * i + 1]);
+        chains[i][0] = chains[i][1] = _mm512_setzero_ps();
+    }
+    if (m->first.whole[slice] && m->first.whole[slice + 1]) {
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++)
+            sum_first_block(words[0][i], words[1][i], first[i], &m->first, slice + i, chains[i]);
+    } else {
+        add_words(words[0], first, a, other_a, false, chains);
+        add_words(words[1], first, a + 8, other_a + 8, false, chains);
+    }
+    add_words(words[2], second, a + 16, other_a + 16, false, chains);
+    add_words(words[3], second, a + 24, other_a + 24, false, chains);
+    sums[0] = _mm512_add_ps(chains[0][0], chains[0][1]);
+    sums[1] = _mm512_add_ps(chains[1][0], chains[1][1]);
+}
+
 DOT_INLINE __m512 add_panel(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t slice, __m512 total)
 {
     bsmi_ask_ahead(panel->scales), bsmi_ask_ahead(panel->scales[SLICES]);
-#pragma GCC unroll 4
-    for (int s = 0; s < SLICES; s++) {
-        const uint8_t *const codes = panel->codes + s * WORDS_OF_SLICE * WORD_BYTES;
-        const float *const a = m->numbers[slice + s];
-        __m512i words[WORDS_OF_SLICE];
-#pragma GCC unroll 4
-        for (int w = 0; w < WORDS_OF_SLICE; w++) {
-            bsmi_ask_ahead(codes + w * WORD_BYTES);
-            words[w] = _mm512_load_si512(codes + w * WORD_BYTES);
-        }
-        const __m512 scales[2] = { panel_scales(panel->scales[2 * s]), panel_scales(panel->scales[2 * s + 1]) };
-        __m512 chains[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
-        if (m->first.whole[slice + s]) {
-            sum_first_block(words, scales[0], &m->first, slice + s, chains);
-        } else {
-            add_word(words[0], scales[0], a, false, chains);
-            add_word(words[1], scales[0], a + 8, false, chains);
-        }
-        add_word(words[2], scales[1], a + 16, false, chains);
-        add_word(words[3], scales[1], a + 24, false, chains);
-        total = _mm512_add_ps(total, _mm512_add_ps(chains[0], chains[1]));
+#pragma GCC unroll 2
+    for (int s = 0; s < SLICES; s += 2) {
+        __m512 sums[2];
+        sum_slices(panel->codes + s * WORDS_OF_SLICE * WORD_BYTES, panel->scales + 2 * s, m, slice + s, sums);
+        total = _mm512_add_ps(_mm512_add_ps(total, sums[0]), sums[1]);
     }
     return total;
 }
@@ -213,35 +233,45 @@ DOT_INLINE __m512i load_scales(const uint8_t *const *rows, int64_t block, int64_
     return _mm512_and_si512(_mm512_maskz_mov_epi8(kept, all), _mm512_set1_epi8(0x7f));
 }
 
-/* Lane 4 s + r: of slice s of row r its first or second block's, of the first or second group of `scales`. */
-DOT_INLINE __m512 scales_of_slices(__m512i scales, int group, int second)
+/* Lane 4 s + r: of slice s of row r its first or second block's, of the first eight blocks of `scales`. */
+DOT_INLINE __m512 scales_of_slices(__m512i scales, int second)
 {
     const __m512i places = _mm512_add_epi32(_mm512_setr_epi32(0, 16, 32, 48, 2, 18, 34, 50, 4, 20, 36, 52, 6, 22, 38, 54),
-                                            _mm512_set1_epi32(8 * group + second));
+                                            _mm512_set1_epi32(second));
     return scale_numbers(_mm512_maskz_permutexvar_epi8(0x1111111111111111ULL, places, scales));
 }
 
-/* Four rows' lines times a group of A. */
-DOT_INLINE __m512 sum_lines(const uint8_t *const *rows, int64_t byte, __m512 first, __m512 second,
-                            const struct spread_group *a)
+/* Lines of eight rows times a group of A. */
+DOT_INLINE void sum_lines(const uint8_t *const *rows, int64_t byte, const __m512 first[2], const __m512 second[2],
+                          const struct spread_group *a, __m512i sums[2])
 {
-    __m512 chains[2] = { _mm512_setzero_ps(), _mm512_setzero_ps() };
-    __m512i words[WORDS_OF_SLICE];
+    __m512 chains[2][2];
+    __m512i words[WORDS_OF_SLICE][2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        __m512i lines[4];
 #pragma GCC unroll 4
-    for (int r = 0; r < 4; r++) {
-        __builtin_prefetch((const void *)((uintptr_t)rows[r] + (uintptr_t)byte + WORD_BYTES), 0, 3);
-        words[r] = _mm512_loadu_si512(rows[r] + byte);
+        for (int r = 0; r < 4; r++) {
+            const uint8_t *const line = rows[4 * i + r] + byte;
+            __builtin_prefetch((const void *)((uintptr_t)line + WORD_BYTES), 0, 3);
+            lines[r] = _mm512_loadu_si512(line);
+        }
+        transpose_sixteens(lines);
+#pragma GCC unroll 4
+        for (int w = 0; w < WORDS_OF_SLICE; w++) words[w][i] = lines[w];
+        chains[i][0] = chains[i][1] = _mm512_setzero_ps();
     }
-    transpose_sixteens(words);
     if (a->whole) {
-        sum_spread_first_block(words, first, a, chains);
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) sum_spread_first_block(words[0][i], words[1][i], first[i], a, chains[i]);
     } else {
-        add_word(words[0], first, a->numbers[0], true, chains);
-        add_word(words[1], first, a->numbers[8], true, chains);
+        add_words(words[0], first, a->numbers[0], a->numbers[0], true, chains);
+        add_words(words[1], first, a->numbers[8], a->numbers[8], true, chains);
     }
-    add_word(words[2], second, a->numbers[16], true, chains);
-    add_word(words[3], second, a->numbers[24], true, chains);
-    return _mm512_add_ps(chains[0], chains[1]);
+    add_words(words[2], second, a->numbers[16], a->numbers[16], true, chains);
+    add_words(words[3], second, a->numbers[24], a->numbers[24], true, chains);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) sums[i] = _mm512_castps_si512(_mm512_add_ps(chains[i][0], chains[i][1]));
 }
 
 /* Lines of a group that rows do not fill, with zeros behind: K is no multiple of four slices. */
@@ -269,16 +299,20 @@ DOT static struct strip add_stored(const struct bsmi_part *part, struct one_row 
         const int64_t byte = g < whole ? g * WORD_BYTES : 0;
         const struct spread_group *const a = &m->spread[chunk / BSMI_PANEL_COLUMNS + g];
         __m512i sums[4];
-#pragma GCC unroll 4
-        for (int r = 0; r < 4; r++) {
-            bsmi_ask_for_upcoming(next, 4 * WORD_BYTES);
-            if (g % 2 == 0) {
-                scales[r] = load_scales(m->scales.rows + 4 * r, g * 2 * SLICES, blocks);
-                strip.most = _mm512_max_epu8(strip.most, scales[r]);
+#pragma GCC unroll 2
+        for (int r = 0; r < 4; r += 2) {
+            __m512 first[2], second[2];
+            bsmi_ask_for_upcoming(next, 8 * WORD_BYTES);
+#pragma GCC unroll 2
+            for (int i = 0; i < 2; i++) {
+                if (g % 2 == 0) {
+                    scales[r + i] = load_scales(m->scales.rows + 4 * (r + i), g * 2 * SLICES, blocks);
+                    strip.most = _mm512_max_epu8(strip.most, scales[r + i]);
+                }
+                const __m512i now = scales[r + i], of_group = g % 2 == 0 ? now : _mm512_bsrli_epi128(now, 8);
+                first[i] = scales_of_slices(of_group, 0), second[i] = scales_of_slices(of_group, 1);
             }
-            const __m512i now = scales[r], of_group = g % 2 == 0 ? now : _mm512_bsrli_epi128(now, 8);
-            sums[r] = _mm512_castps_si512(sum_lines(rows + 4 * r, byte, scales_of_slices(of_group, 0, 0),
-                                                    scales_of_slices(of_group, 0, 1), a));
+            sum_lines(rows + 4 * r, byte, first, second, a, sums + r);
         }
         transpose_quarters(sums);
 #pragma GCC unroll 4
