@@ -9,7 +9,8 @@
 
 /* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two
  * tiles; without gates 64 would do, which threads share more evenly where a tile is a single row, read once. */
-enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, ONE_ROW_TILE_COLUMNS = 64, TILES_PER_THREAD = 3 };
+enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3, ONE_ROW_TILE_COLUMNS = 64,
+       ONE_ROW_TILES_PER_THREAD = 4 };
 
 struct run {
     const struct bsmi_cpu_multiply *multiply;
@@ -48,7 +49,9 @@ static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *
     c->tile_columns = equal_piece(p->n, c->kernel->tile_columns, LEAST_TILE_COLUMNS);
     if (c->threads == 1) return;
     if (c->kernel->tile_rows == 1 && p->gate == BSM_GATE_NONE) {
-        c->tile_columns = BSMI_MIN(c->tile_columns, ONE_ROW_TILE_COLUMNS);
+        while (c->tile_columns > ONE_ROW_TILE_COLUMNS
+               && count_tiles(p, 1, c->tile_columns) < (int64_t)c->threads * ONE_ROW_TILES_PER_THREAD)
+            c->tile_columns = bsmi_round_up(c->tile_columns / 2, ONE_ROW_TILE_COLUMNS);
         return;
     }
     const int64_t wanted = (int64_t)c->threads * TILES_PER_THREAD;
