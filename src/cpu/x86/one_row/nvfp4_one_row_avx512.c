@@ -59,8 +59,8 @@ AVX512_INLINE __m512 number_of(const float *a, int i, bool spread)
     return spread ? _mm512_load_ps(a + 16 * i) : _mm512_set1_ps(a[i]);
 }
 
-/* Eight columns of K, of 16 rows or of four slices of four rows, twice: a chain waits four cycles for each of its steps,
- * and four chains side by side are needed to fill the time. */
+/* Eight columns of K, of 16 rows or of four slices of four rows, twice: a chain waits four cycles for each of its
+ * steps, and a second pair of chains beside it computes meanwhile. */
 AVX512_INLINE void add_words(const __m512i words[2], const __m512 scales[2], const float *a, const float *other_a,
                              bool spread, __m512 chains[2][2])
 {
@@ -84,7 +84,10 @@ DOT_INLINE void add_integers(__m512i words, const __m512i digits[2][BSMI_FIRST_D
                   b[2] = { _mm512_permutexvar_epi8(words, table),
                            _mm512_permutexvar_epi8(_mm512_srli_epi16(words, 4), table) };
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) sums[i / 2][i % 2] = _mm512_dpbusd_epi32(sums[i / 2][i % 2], b[i / 2], digits[i / 2][i % 2]);
+    for (int i = 0; i < 4; i++) {
+        __m512i *const sum = &sums[i / 2][i % 2];
+        *sum = _mm512_dpbusd_epi32(*sum, b[i / 2], digits[i / 2][i % 2]);
+    }
 }
 
 DOT_INLINE void chains_of_integers(const __m512i sums[2][BSMI_FIRST_DIGITS], __m512 unit, __m512 chains[2])
@@ -236,8 +239,8 @@ DOT_INLINE __m512i load_scales(const uint8_t *const *rows, int64_t block, int64_
 /* Lane 4 s + r: of slice s of row r its first or second block's, of the first eight blocks of `scales`. */
 DOT_INLINE __m512 scales_of_slices(__m512i scales, int second)
 {
-    const __m512i places = _mm512_add_epi32(_mm512_setr_epi32(0, 16, 32, 48, 2, 18, 34, 50, 4, 20, 36, 52, 6, 22, 38, 54),
-                                            _mm512_set1_epi32(second));
+    const __m512i firsts = _mm512_setr_epi32(0, 16, 32, 48, 2, 18, 34, 50, 4, 20, 36, 52, 6, 22, 38, 54),
+                  places = _mm512_add_epi32(firsts, _mm512_set1_epi32(second));
     return scale_numbers(_mm512_maskz_permutexvar_epi8(0x1111111111111111ULL, places, scales));
 }
 
