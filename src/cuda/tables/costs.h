@@ -51,7 +51,7 @@
 #define BSMI_COST_mxfp4_128x64_rows_prepacked         {  233, .tile = 3480, .single = 226 }
 #define BSMI_COST_mxfp4_256x64_rows_prepacked         {  356, .tile = 3480 }
 #define BSMI_COST_mxfp4_128x128_rows_prepacked        {  346, .tile = 3480 }
-#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  685, .tile = 240, .half = 500 }
+#define BSMI_COST_mxfp4_256x128_rows_prepacked        {  680, .tile = 240, .half = 500 }
 #define BSMI_COST_nvfp4_64x128_rows_prepacked         {  286, .tile = 1500 }
 #define BSMI_COST_nvfp4_128x64_rows_prepacked         {  242, .tile = 3480, .single = 246 }
 #define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362, .tile = 3480 }
