@@ -98,11 +98,19 @@ def cells(name: str, models: dict[str, nn.Module], options: argparse.Namespace) 
             for batch in (1, options.batch)]
 
 
+def write(table: dict, options: argparse.Namespace) -> None:
+    """The files, after each column."""
+    options.out.with_suffix(".json").write_text(json.dumps(
+        {"torch": torch.__version__, "options": {k: str(v) for k, v in vars(options).items()}, "ways": table},
+        indent=1) + "\n")
+    options.out.with_suffix(".md").write_text(markdown(table))
+
+
 @torch.inference_mode()
 def run(options: argparse.Namespace) -> dict:
     model = load(options.model)
     models = ways(model, True if options.prepack else None, options.activations)
-    table = {way: {"weight_bytes": 0} for way in models}
+    table: dict = {way: {"weight_bytes": 0} for way in models}
     for title, count, calls in cells(options.model, models, options):
         best = dict.fromkeys(calls, float("inf"))
         for turn in range(options.rounds + 1):
@@ -113,6 +121,7 @@ def run(options: argparse.Namespace) -> dict:
                     best[way] = min(best[way], time.perf_counter() - began)
         for way, seconds in best.items():
             table[way][title] = count / seconds
+        write(table, options)
     if options.model != "llama-200m":
         ids = inputs(model, options)
         exact = embeddings(model, ids)
@@ -149,10 +158,7 @@ def main() -> int:
     blockscale.set_threads(options.threads)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     table = run(options)
-    options.out.with_suffix(".json").write_text(json.dumps(
-        {"torch": torch.__version__, "options": {k: str(v) for k, v in vars(options).items()}, "ways": table},
-        indent=1) + "\n")
-    options.out.with_suffix(".md").write_text(markdown(table))
+    write(table, options)
     print(markdown(table))
     return 0
 

@@ -53,7 +53,7 @@ def make(name: str, device: str) -> nn.Module:
             model = kind(config)
     finally:
         torch.set_default_dtype(previous)
-    return model.eval()
+    return model.eval().requires_grad_(False)
 
 
 def device_bytes(model: nn.Module) -> int:
@@ -99,8 +99,9 @@ class Decoder:
         self.graph = None
 
     def masks(self) -> dict | torch.Tensor:
-        full = torch.where(self.places[None, None, None, :] <= self.place[0, 0], 0.0, float("-inf")).to(
-            self.cache.layers[0].keys.dtype)
+        behind = self.places[None, None, None, :] > self.place[0, 0]
+        # Filled, not chosen by torch.where, which copies its two numbers to the GPU: no graph captures that.
+        full = torch.zeros_like(behind, dtype=self.cache.layers[0].keys.dtype).masked_fill_(behind, float("-inf"))
         if self.model.config.model_type != "gpt_oss":
             return full
         window = min(self.model.config.sliding_window, self.places.shape[0])
@@ -156,6 +157,34 @@ def prefill_seconds(model: nn.Module, batch: int, prompt: int) -> float:
         if turn > 0:
             best = min(best, time.perf_counter() - began)
     return best
+
+
+def experts_seconds(model: nn.Module, tokens: int) -> float:
+    """The least of five calls of the first layer's router and experts alone, after two that warm up."""
+    layer, like = model.model.layers[0].mlp, next(model.parameters())
+    hidden = torch.randn(1, tokens, model.config.hidden_size, device=like.device, dtype=like.dtype)
+    best = float("inf")
+    for turn in range(7):
+        if like.is_cuda:
+            torch.cuda.synchronize()
+        began = time.perf_counter()
+        layer(hidden)
+        if like.is_cuda:
+            torch.cuda.synchronize()
+        if turn > 1:
+            best = min(best, time.perf_counter() - began)
+    return best
+
+
+def compile_parts(model: nn.Module) -> None:
+    """torch.compile of what is the same in every layer: norms, MLPs without experts, the rotation of queries and keys.
+    A whole layer has its number in its code, and would be compiled once for each."""
+    for module in model.modules():
+        if type(module).__name__.endswith(("RMSNorm", "LlamaMLP")):
+            module.compile()
+    file = sys.modules[type(model).__module__]
+    if not hasattr(file.apply_rotary_pos_emb, "_torchdynamo_orig_callable"):
+        file.apply_rotary_pos_emb = torch.compile(file.apply_rotary_pos_emb)
 
 
 class TritonExperts(nn.Module):
@@ -220,11 +249,26 @@ class Report:
         self.path.write_text(json.dumps({**self.head, "cells": self.cells}, indent=1) + "\n")
 
 
+def memory(model: nn.Module) -> dict:
+    """Bytes on the device: of all tensors, and of the quantized layers as a file has them and as they lie here."""
+    layers = [module for module in model.modules() if isinstance(module, bt.Linear | bt.Experts)]
+    stored = sum(getattr(layer, name).nbytes for layer in layers for name in layer.quantized
+                 if getattr(layer, name) is not None)
+    panels = sum(tensor.nbytes for layer in layers for _, tensor in layer.panels.values())
+    kept = sum(tensor.nbytes for module in model.modules() for tensor in getattr(module, "kept", []))
+    cell = {"bytes": device_bytes(model) + kept, "quantized_in_file": stored, "quantized_here": stored + panels}
+    if torch.cuda.is_available():
+        gc.collect()
+        cell["allocated"] = torch.cuda.memory_allocated()
+    return cell
+
+
 @torch.inference_mode()
 def measure(way: str, model: nn.Module, options: argparse.Namespace, report: Report) -> None:
     """All cells of one way."""
-    report.measure({"way": way, "what": "memory"}, lambda: {"bytes": device_bytes(model) + sum(
-        tensor.nbytes for module in model.modules() for tensor in getattr(module, "kept", []))})
+    if options.compile:
+        torch._dynamo.reset()
+    report.measure({"way": way, "what": "memory"}, lambda: memory(model))
     for prompt in options.prompts:
         for batch in options.batches:
             key = {"way": way, "batch": batch, "prompt": prompt}
@@ -236,6 +280,9 @@ def measure(way: str, model: nn.Module, options: argparse.Namespace, report: Rep
             report.measure({**key, "what": "decode"}, decode)
             if batch * prompt <= options.most:
                 report.measure({**key, "what": "first"}, lambda: {"ms": 1e3 * prefill_seconds(model, batch, prompt)})
+    for tokens in options.experts if "gpt-oss" in options.model else []:
+        report.measure({"way": way, "what": "experts", "tokens": tokens}, lambda: {
+            "ms": 1e3 * experts_seconds(model, tokens)})
     for tokens in options.prefill:
         report.measure({"way": way, "what": "prefill", "tokens": tokens}, lambda: {
             "ms": 1e3 * prefill_seconds(model, 1, tokens)})
@@ -255,6 +302,12 @@ def run_llama(model: nn.Module, options: argparse.Namespace, report: Report) -> 
             if options.device == "cuda":
                 bt.prepack_(model)
         measure(form, model, options, report)
+        layers = [module for module in model.modules() if isinstance(module, bt.Linear) and module.panels]
+        for layer in layers:                                # the same codes without the prepacked copy
+            layer.prepack = False
+            layer.drop_prepacked()
+        if layers and options.stored:
+            measure(f"{form}, as stored", model, argparse.Namespace(**{**vars(options), "prefill": []}), report)
         for name, module in originals:
             put(model, name, module)
         gc.collect()
@@ -296,6 +349,10 @@ def main() -> int:
     parser.add_argument("--batches", default="1,8,32", type=numbers)
     parser.add_argument("--prompts", default="128,2048", type=numbers)
     parser.add_argument("--prefill", default="2048,4096,8192,16384", type=numbers, help="tokens of one sequence")
+    parser.add_argument("--experts", default="1,32,2048,16384", type=numbers,
+                        help="tokens of one layer's experts alone (gpt-oss)")
+    parser.add_argument("--stored", action="store_true", help="4-bit weights without prepacked copies as well (Llama)")
+    parser.add_argument("--compile", action="store_true", help="torch.compile norms, MLPs and rotations, in every way")
     parser.add_argument("--most", default=16384, type=int, help="tokens of all prompts whose first token is timed")
     parser.add_argument("--triton-kernels", default="", help="a folder that has the package triton_kernels")
     parser.add_argument("--seconds", default=120, type=int, help="no cell begins later")
@@ -305,6 +362,8 @@ def main() -> int:
     torch.manual_seed(1)
     model = make(options.model, options.device)
     print(f"{options.model}: {device_bytes(model) / 1e9:.2f} GB in bf16", flush=True)
+    if options.compile:
+        compile_parts(model)
     (run_gpt_oss if "gpt-oss" in options.model else run_llama)(model, options, report)
     return 0 if report.cells and not any("failed" in cell for cell in report.cells) else 1
 
