@@ -15,7 +15,8 @@ struct job_item {
     bsm_weight weight; /* tile_rows above 0: real has no data, the numbers are this one's */
     bsm_matrix matrix;  /* how its codes are to lie; no pointers */
     int64_t number;     /* at the writer */
-    float shared_scale; /* the tensor scale of its group; 0: its own */
+    int64_t next_member; /* of its group, behind it; 0: none, or it is in none */
+    float shared_scale; /* the tensor scale of its group; 0: its own, or not found yet */
     double snr_db;
     int64_t flushed_blocks, saturated_elements, nan_blocks;
 };
@@ -25,6 +26,7 @@ struct job {
     bsm_checkpoint *checkpoint; /* NULL: the one matrix */
     bsm_convention convention;
     struct writer writer;
+    struct behind *behind; /* writes */
     struct fused shared;
     struct written written;
     struct job_item *items;
@@ -43,8 +45,10 @@ int job_choose(struct cli *cli, struct job *job);
 int job_with_numbers(struct cli *cli, struct job *job, struct job_item *item,
                      int (*work)(struct cli *cli, struct job *job, struct job_item *item));
 
-/* share.c: finds the weights that others fuse, and the tensor scale of each group. */
-int job_share_scales(struct cli *cli, struct job *job);
+/* share.c: finds the weights that others fuse; and, before the first member of a group is quantized, the tensor scale
+ * of all of them.  So numbers are read twice in one go, not once for all groups and once more from the disk. */
+void job_find_groups(struct cli *cli, struct job *job);
+int job_share_scale(struct cli *cli, struct job *job, struct job_item *first);
 
 /* checkpoint_report.c: what was done, as text or JSON. */
 void job_print(const struct cli *cli, const struct job *job);

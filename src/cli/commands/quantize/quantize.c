@@ -301,7 +301,7 @@ const struct cli_verb cli_verb_quantize = {
         "one) and the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul "
         "read it. Codes are one per byte, as ml_dtypes has them: "
         "np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
-        "A checkpoint is quantized weight by weight, with the memory of the largest one, and written complete or not "
+        "A checkpoint is quantized weight by weight, with the memory of the codes of two, and written complete or not "
         "at all; tensors that are no chosen weights are passed on. Into a folder go config.json with the words of the "
         "convention and the model's other files, such as the tokenizer's. Weights alone are quantized: scales of "
         "inputs take calibration.",

@@ -1,9 +1,11 @@
 /* blockscale quantize of a checkpoint: weights become codes and scales, everything else is passed on as it is.
  *
- * One weight after the other is quantized from the mapped file and written to its place: memory is that of the largest
- * one. */
+ * One weight after the other is quantized from the mapped file and written to its place, while the next one is quantized
+ * and those behind it are read: memory is that of the codes of two weights, beside what lies in the system's cache. */
 #include "quantize_checkpoint.h"
 #include "checkpoint_job.h"
+#include "cli/checkpoint/ahead.h"
+#include "cli/checkpoint/behind.h"
 #include "cli/checkpoint/weights.h"
 #include "cli/io/progress.h"
 
@@ -24,39 +26,74 @@ static void keep_statistics(struct job *job, struct job_item *item, const bsm_qu
     job->noise += stats->noise;
 }
 
+/* A tensor to write, and the mapped bytes that are not needed any more then. */
+struct piece {
+    struct job *job;
+    int64_t number;           /* at the writer */
+    bsm_matrix matrix;        /* of a weight; its memory is the piece's */
+    void *data, *scales;
+    float tensor_scale;
+    bsm_tensor tensor;        /* of the input, mapped */
+    bool is_weight, is_mapped;
+};
+
+static int write_piece(void *given, bool do_it)
+{
+    struct piece *piece = given;
+    struct writer *w = &piece->job->writer;
+    int result = CLI_DONE;
+    if (do_it && piece->is_weight)
+        result = writer_check(w, bsm_writer_put_weight(w->writer, piece->number, &piece->matrix, NULL));
+    else if (do_it) result = writer_put_tensor(w, piece->number, &piece->tensor);
+    if (piece->is_mapped)
+        ahead_give_back(&(struct ahead_range){ .data = piece->tensor.data, .bytes = piece->tensor.bytes });
+    free(piece->scales);
+    free(piece->data);
+    free(piece);
+    return result;
+}
+
+static struct piece *new_piece(struct cli *cli, struct job *job, const struct job_item *item)
+{
+    struct piece *piece = cli_memory(cli, 1, sizeof *piece);
+    *piece = (struct piece){ .job = job, .number = item->number, .is_weight = item->name != NULL,
+                             .is_mapped = item->tensor >= 0 };
+    if (piece->is_mapped) piece->tensor = weights_tensor(job->checkpoint, item->tensor);
+    return piece;
+}
+
 static int quantize_numbers(struct cli *cli, struct job *job, struct job_item *item)
 {
     bsm_quantize_stats *stats = cli_memory(cli, 1, sizeof *stats);
     bsm_quantize_options how = job->request->how;
-    bsm_matrix matrix = item->matrix;
-    float tensor_scale = 1;
+    struct piece *piece = new_piece(cli, job, item);
+    bsm_matrix *matrix = &piece->matrix;
     int64_t data_bytes = 0, scale_bytes = 0;
-    bsm_matrix_data_bytes(&matrix, &data_bytes);
-    bsm_matrix_scale_bytes(&matrix, &scale_bytes);
-    matrix.data = cli_memory(cli, data_bytes, 1);
-    void *scales = scale_bytes > 0 ? cli_memory(cli, scale_bytes, 1) : NULL;
-    matrix.scales = matrix.packing == BSM_PACKING_GGUF ? matrix.data : scales;
+    *matrix = item->matrix;
+    bsm_matrix_data_bytes(matrix, &data_bytes);
+    bsm_matrix_scale_bytes(matrix, &scale_bytes);
+    matrix->data = piece->data = cli_memory(cli, data_bytes, 1);
+    piece->scales = scale_bytes > 0 ? cli_memory(cli, scale_bytes, 1) : NULL;
+    matrix->scales = matrix->packing == BSM_PACKING_GGUF ? matrix->data : piece->scales;
     how.struct_size = sizeof how;
     stats->struct_size = sizeof *stats;
+    piece->tensor_scale = 1;
     if (job_has_tensor_scale(job->request))
-        matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
-    if (item->shared_scale > 0) tensor_scale = item->shared_scale, how.tensor_scale = BSM_TENSOR_SCALE_GIVEN;
-    const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
-    int result = status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
-    if (result == CLI_DONE)
-        result = writer_check(&job->writer, bsm_writer_put_weight(job->writer.writer, item->number, &matrix, NULL));
+        matrix->tensor_scale = &piece->tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
+    if (item->shared_scale > 0) piece->tensor_scale = item->shared_scale, how.tensor_scale = BSM_TENSOR_SCALE_GIVEN;
+    const bsm_status status = bsm_quantize(cli->context, &item->real, &how, matrix, stats);
     keep_statistics(job, item, &how, stats);
-    free(scales);
-    free(matrix.data);
     free(stats);
-    return result;
+    if (status == BSM_OK) return behind_give(job->behind, piece);
+    write_piece(piece, false);
+    return cli_library_failed(cli, item->name, status);
 }
 
 static int do_item(struct cli *cli, struct job *job, struct job_item *item)
 {
-    if (item->name != NULL) return job_with_numbers(cli, job, item, quantize_numbers);
-    const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
-    return writer_put_tensor(&job->writer, item->number, &tensor);
+    if (item->name == NULL) return behind_give(job->behind, new_piece(cli, job, item));
+    const int result = job_share_scale(cli, job, item);
+    return result == CLI_DONE ? job_with_numbers(cli, job, item, quantize_numbers) : result;
 }
 
 static const char *item_name(const struct job *job, const struct job_item *item)
@@ -72,18 +109,36 @@ static int64_t item_bytes(const struct job *job, const struct job_item *item)
     return bytes;
 }
 
+/* What each item reads, in order; none of the one matrix. */
+static struct ahead_range *ranges_of(struct cli *cli, const struct job *job)
+{
+    struct ahead_range *ranges = cli_memory(cli, job->count, sizeof *ranges);
+    for (int64_t i = 0; i < job->count && job->checkpoint != NULL; i++) {
+        const bsm_tensor tensor = weights_tensor(job->checkpoint, job->items[i].tensor);
+        ranges[i] = (struct ahead_range){ .data = tensor.data, .bytes = tensor.bytes };
+    }
+    return ranges;
+}
+
 static int do_all(struct cli *cli, struct job *job)
 {
     struct progress progress = progress_start(bsm_writer_bytes(job->writer.writer));
+    struct ahead_range *ranges = ranges_of(cli, job);
+    struct ahead *ahead = ahead_start(ranges, job->count);
     int result = CLI_DONE;
+    job->behind = behind_start(cli, write_piece);
     for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) {
         struct job_item *item = &job->items[i];
         progress_show(&progress, item_name(job, item));
+        ahead_begin(ahead, i);
         result = do_item(cli, job, item);
         progress_add(&progress, item_bytes(job, item));
     }
+    const int written = behind_end(job->behind);
+    ahead_end(ahead);
+    free(ranges);
     progress_end(&progress);
-    return result;
+    return result == CLI_DONE ? written : result;
 }
 
 static int run(struct cli *cli, struct job *job)
@@ -91,7 +146,7 @@ static int run(struct cli *cli, struct job *job)
     const struct checkpoint_request *r = job->request;
     int result = job_choose(cli, job);
     if (result == CLI_DONE) result = writer_check(&job->writer, bsm_writer_begin(job->writer.writer));
-    if (result == CLI_DONE) result = job_share_scales(cli, job);
+    if (result == CLI_DONE) job_find_groups(cli, job);
     if (result == CLI_DONE) result = do_all(cli, job);
     if (result == CLI_DONE) silent_warn_weights(cli, &job->silent, r->format);
     if (result == CLI_DONE) result = writer_finish(&job->writer);

@@ -13,6 +13,11 @@ static int find_own_scale(struct cli *cli, struct job *job, struct job_item *ite
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
 }
 
+static struct job_item *next_member(const struct job *job, const struct job_item *item)
+{
+    return item->next_member > 0 ? &job->items[item->next_member] : NULL;
+}
+
 /* Readers of compressed-tensors round the scale of e4m3 to the type of the model: one that is a bf16 number stays what
  * it is. */
 static bool wants_short_scale(const struct job *job, const struct job_item *item)
@@ -21,31 +26,23 @@ static bool wants_short_scale(const struct job *job, const struct job_item *item
            && job->request->format == BSM_FORMAT_E4M3;
 }
 
-/* Every member of a group gets the scale of its largest number. */
-static int share_scales(struct cli *cli, struct job *job, const struct fused_weight *weights)
+int job_share_scale(struct cli *cli, struct job *job, struct job_item *first)
 {
-    float *scales = cli_memory(cli, job->shared.count + 1, sizeof *scales);
+    float scale = 0;
     int result = CLI_DONE;
-    for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) {
-        struct job_item *item = &job->items[i];
-        const int64_t group = weights[i].group;
-        if (group < 0 && !wants_short_scale(job, item)) continue;
+    if (first->shared_scale != 0 || (first->next_member == 0 && !wants_short_scale(job, first))) return CLI_DONE;
+    for (struct job_item *item = first; result == CLI_DONE && item != NULL; item = next_member(job, item)) {
         result = job_with_numbers(cli, job, item, find_own_scale);
-        if (group >= 0)
-            scales[group] = shared_scale_join(scales[group], item->shared_scale, item->matrix.tensor_scale_use);
+        scale = shared_scale_join(scale, item->shared_scale, item->matrix.tensor_scale_use);
     }
-    for (int64_t i = 0; i < job->count; i++) {
-        struct job_item *item = &job->items[i];
-        if (weights[i].group >= 0) item->shared_scale = scales[weights[i].group];
-        if (wants_short_scale(job, item)) item->shared_scale = shared_scale_shorten(item->shared_scale);
-    }
-    free(scales);
+    if (wants_short_scale(job, first)) scale = shared_scale_shorten(scale);
+    for (struct job_item *item = first; item != NULL; item = next_member(job, item)) item->shared_scale = scale;
     return result;
 }
 
-int job_share_scales(struct cli *cli, struct job *job)
+void job_find_groups(struct cli *cli, struct job *job)
 {
-    if (!job_has_tensor_scale(job->request)) return CLI_DONE;
+    if (!job_has_tensor_scale(job->request)) return;
     struct fused_weight *weights = cli_memory(cli, job->count, sizeof *weights);
     for (int64_t i = 0; i < job->count; i++) {
         const struct job_item *item = &job->items[i];
@@ -54,7 +51,12 @@ int job_share_scales(struct cli *cli, struct job *job)
                                             .columns = item->real.columns };
     }
     fused_find(cli, job->request->share, weights, job->count, &job->shared);
-    const int result = share_scales(cli, job, weights);
+    int64_t *next = cli_memory(cli, job->shared.count + 1, sizeof *next);
+    for (int64_t i = job->count - 1; i >= 0; i--) {
+        if (weights[i].group < 0) continue;
+        job->items[i].next_member = next[weights[i].group];
+        next[weights[i].group] = i;
+    }
+    free(next);
     free(weights);
-    return result;
 }
