@@ -62,23 +62,70 @@ def device_bytes(model: nn.Module) -> int:
                 [*model.parameters(), *model.buffers()]}.values())
 
 
-class Window(StaticLayer):
-    """The cache of a layer that attends to the last tokens alone, as a ring: transformers' own shifts all of it with
-    each token, by a copy from the host that no graph captures."""
+class Place(StaticLayer):
+    """The cache of a layer for steps of one token, written at a place that all layers share: transformers' own keeps
+    and counts one for each, three small kernels more.  Of a layer that attends to the last tokens alone it is a ring:
+    transformers' shifts all of it with each token, by a copy from the host that no graph captures."""
+
+    def start(self, like: torch.Tensor, place: torch.Tensor) -> None:
+        self.lazy_initialization(like, like)
+        # Other tensors than those that torch.compile takes to lie where they lie for ever, and compiles anew for.
+        self.keys, self.values = torch.randn_like(self.keys), torch.randn_like(self.values)
+        self.place = place
 
     def update(self, keys: torch.Tensor, values: torch.Tensor, *_: object, **__: object
                ) -> tuple[torch.Tensor, torch.Tensor]:
-        place = (self.cumulative_length % self.max_cache_len).view(1)
-        self.cumulative_length.add_(1)
+        place = self.place % self.max_cache_len
         self.keys.index_copy_(2, place, keys)
         self.values.index_copy_(2, place, values)
         return self.keys, self.values
 
 
+class Alone:
+    """What a layer sees of the cache when it is compiled: its own part, so that every layer is the same code."""
+
+    def __init__(self, layer: Place) -> None:
+        self.layer = layer
+
+    def update(self, keys: torch.Tensor, values: torch.Tensor, *_: object, **__: object
+               ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.layer.update(keys, values)
+
+
+def call(layer: nn.Module, hidden: torch.Tensor, *rest: object, **named: object) -> torch.Tensor:
+    return layer(hidden, *rest, **named)
+
+
+class Compiled(nn.Module):
+    """A layer of a decoder, by code that is compiled once for all of them."""
+
+    def __init__(self, layer: nn.Module, cache: Place, compiled: object) -> None:
+        super().__init__()
+        self.layer, self.cache, self.compiled = layer, Alone(cache), compiled
+        self.attention_type = getattr(layer, "attention_type", None)
+
+    def forward(self, hidden: torch.Tensor, *rest: object, **named: object) -> torch.Tensor:
+        attention = self.layer.self_attn
+        number, attention.layer_idx = attention.layer_idx, 0
+        try:
+            return self.compiled(self.layer, hidden, *rest, **{**named, "cache": self.cache})
+        finally:
+            attention.layer_idx = number
+
+
+def grouped_attention(module: nn.Module, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                      attention_mask: torch.Tensor, scaling: float, **_: object) -> tuple[torch.Tensor, None]:
+    """Attention of one token for each sequence: the heads that share keys are the rows of one product."""
+    batch, heads, _, size = query.shape
+    rows = query.reshape(batch, key.shape[1], -1, size)
+    weights = torch.softmax((rows @ key.transpose(2, 3)).float() * scaling + attention_mask, -1).to(value.dtype)
+    return (weights @ value).view(batch, 1, heads, size), None
+
+
 class Decoder:
     """One step of decoding for a batch of sequences whose caches hold a prompt, as a graph."""
 
-    def __init__(self, model: nn.Module, batch: int, prompt: int, room: int = 64) -> None:
+    def __init__(self, model: nn.Module, batch: int, prompt: int, compiled: bool, room: int = 64) -> None:
         device = next(model.parameters()).device
         self.model, self.room = model, room
         config = model.config
@@ -87,15 +134,20 @@ class Decoder:
         heads, size = config.num_key_value_heads, getattr(config, "head_dim", None) or (
             config.hidden_size // config.num_attention_heads)
         empty = torch.empty(batch, heads, 0, size, dtype=torch.bfloat16, device=device)
-        self.cache.layers = [Window(layer.max_cache_len) if layer.is_sliding else layer for layer in self.cache.layers]
-        for layer in self.cache.layers:
-            layer.lazy_initialization(empty, empty)
-            layer.keys.normal_()
-            layer.values.normal_()
-            layer.cumulative_length.fill_(prompt)
         self.ids = torch.randint(0, config.vocab_size, (batch, 1), device=device)
         self.place = torch.full((1, 1), prompt, device=device)
         self.places = torch.arange(length, device=device)
+        self.cache.layers = [Place(layer.max_cache_len) for layer in self.cache.layers]
+        for layer in self.cache.layers:
+            layer.start(empty, self.place.view(1))
+        self.layers = self.given = model.model.layers
+        self.attention = config._attn_implementation
+        if compiled:
+            torch._dynamo.reset()
+            code = torch.compile(call, dynamic=False)
+            self.layers = nn.ModuleList(Compiled(layer, cache, code)
+                                        for layer, cache in zip(self.given, self.cache.layers))
+            self.attention = "grouped" if config.model_type == "llama" else self.attention
         self.graph = None
 
     def masks(self) -> dict | torch.Tensor:
@@ -109,8 +161,14 @@ class Decoder:
 
     def step(self) -> None:
         """One token for each sequence; all that the next step reads is written in place."""
-        logits = self.model(input_ids=self.ids, attention_mask=self.masks(), position_ids=self.place,
-                            cache=self.cache, use_cache=True).logits
+        config = self.model.config
+        usual, config._attn_implementation = config._attn_implementation, self.attention
+        self.model.model.layers = self.layers
+        try:
+            logits = self.model(input_ids=self.ids, attention_mask=self.masks(), position_ids=self.place,
+                                cache=self.cache, use_cache=True).logits
+        finally:
+            self.model.model.layers, config._attn_implementation = self.given, usual
         self.ids.copy_(logits[:, -1:].argmax(-1))
         self.place.add_(1)
 
@@ -176,17 +234,6 @@ def experts_seconds(model: nn.Module, tokens: int) -> float:
     return best
 
 
-def compile_parts(model: nn.Module) -> None:
-    """torch.compile of what is the same in every layer: norms, MLPs without experts, the rotation of queries and keys.
-    A whole layer has its number in its code, and would be compiled once for each."""
-    for module in model.modules():
-        if type(module).__name__.endswith(("RMSNorm", "LlamaMLP")):
-            module.compile()
-    file = sys.modules[type(model).__module__]
-    if not hasattr(file.apply_rotary_pos_emb, "_torchdynamo_orig_callable"):
-        file.apply_rotary_pos_emb = torch.compile(file.apply_rotary_pos_emb)
-
-
 class TritonExperts(nn.Module):
     """gpt-oss' router and experts by triton_kernels, in place of transformers' layer; codes are those of bt.Experts."""
 
@@ -210,6 +257,7 @@ class TritonExperts(nn.Module):
                 weight_scale=s, flex_ctx=FlexCtx(rhs_data=InFlexData()))))
             self.kept += [w.storage.data, s.storage.data]
 
+    @torch.compiler.disable
     def forward(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         from triton_kernels.matmul_ogs import FnSpecs, FusedActivation, matmul_ogs
         from triton_kernels.routing import routing
@@ -266,15 +314,13 @@ def memory(model: nn.Module) -> dict:
 @torch.inference_mode()
 def measure(way: str, model: nn.Module, options: argparse.Namespace, report: Report) -> None:
     """All cells of one way."""
-    if options.compile:
-        torch._dynamo.reset()
     report.measure({"way": way, "what": "memory"}, lambda: memory(model))
     for prompt in options.prompts:
         for batch in options.batches:
             key = {"way": way, "batch": batch, "prompt": prompt}
 
             def decode() -> dict:
-                seconds = Decoder(model, batch, prompt).seconds()
+                seconds = Decoder(model, batch, prompt, options.compile).seconds()
                 return {"step_ms": 1e3 * seconds, "tokens_per_second": batch / seconds}
 
             report.measure({**key, "what": "decode"}, decode)
@@ -297,24 +343,26 @@ def run_llama(model: nn.Module, options: argparse.Namespace, report: Report) -> 
     measure("bf16", model, options, report)
     originals = [(name, module) for name, module in model.named_modules() if type(module) is nn.Linear]
     for form in options.formats:
-        with torch.no_grad():
-            bt.quantize_(model, form)
-            if options.device == "cuda":
-                bt.prepack_(model)
-        measure(form, model, options, report)
-        layers = [module for module in model.modules() if isinstance(module, bt.Linear) and module.panels]
-        for layer in layers:                                # the same codes without the prepacked copy
-            layer.prepack = False
-            layer.drop_prepacked()
-        if layers and options.stored:
-            measure(f"{form}, as stored", model, argparse.Namespace(**{**vars(options), "prefill": []}), report)
-        for name, module in originals:
-            put(model, name, module)
-        gc.collect()
+        for head in (False, True) if options.head else (False,):
+            with torch.no_grad():
+                bt.quantize_(model, form, (lambda *_: True) if head else None, fuse=options.fuse)
+                if options.device == "cuda":
+                    bt.prepack_(model)
+            way = form + (", fused" if options.fuse else "") + (", head too" if head else "")
+            measure(way, model, options, report)
+            layers = [module for module in model.modules() if isinstance(module, bt.Linear) and module.panels]
+            for layer in layers:                            # the same codes without the prepacked copy
+                layer.prepack = False
+                layer.drop_prepacked()
+            if layers and options.stored:
+                measure(f"{way}, as stored", model, argparse.Namespace(**{**vars(options), "prefill": []}), report)
+            for name, module in originals:
+                put(model, name, module)
+            gc.collect()
 
 
 def run_gpt_oss(model: nn.Module, options: argparse.Namespace, report: Report) -> None:
-    for implementation in ("grouped_mm", "batched_mm"):
+    for implementation in ("grouped_mm",) if options.compile else ("grouped_mm", "batched_mm"):
         model.config._experts_implementation = implementation
         measure(f"bf16 {implementation}", model, options, report)
     with torch.no_grad():
@@ -337,6 +385,9 @@ def run_gpt_oss(model: nn.Module, options: argparse.Namespace, report: Report) -
         measure("triton_kernels mxfp4", model, options, report)
 
 
+transformers.AttentionInterface.register("grouped", grouped_attention)
+
+
 def main() -> int:
     def numbers(text: str) -> list[int]:
         return [int(number) for number in text.split(",") if number]
@@ -352,7 +403,9 @@ def main() -> int:
     parser.add_argument("--experts", default="1,32,2048,16384", type=numbers,
                         help="tokens of one layer's experts alone (gpt-oss)")
     parser.add_argument("--stored", action="store_true", help="4-bit weights without prepacked copies as well (Llama)")
-    parser.add_argument("--compile", action="store_true", help="torch.compile norms, MLPs and rotations, in every way")
+    parser.add_argument("--fuse", action="store_true", help="quantize_(fuse=True) (Llama)")
+    parser.add_argument("--head", action="store_true", help="the output layer in the format, too (Llama)")
+    parser.add_argument("--compile", action="store_true", help="torch.compile of each layer, in every way")
     parser.add_argument("--most", default=16384, type=int, help="tokens of all prompts whose first token is timed")
     parser.add_argument("--triton-kernels", default="", help="a folder that has the package triton_kernels")
     parser.add_argument("--seconds", default=120, type=int, help="no cell begins later")
@@ -362,8 +415,6 @@ def main() -> int:
     torch.manual_seed(1)
     model = make(options.model, options.device)
     print(f"{options.model}: {device_bytes(model) / 1e9:.2f} GB in bf16", flush=True)
-    if options.compile:
-        compile_parts(model)
     (run_gpt_oss if "gpt-oss" in options.model else run_llama)(model, options, report)
     return 0 if report.cells and not any("failed" in cell for cell in report.cells) else 1
 

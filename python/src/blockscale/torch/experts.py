@@ -102,7 +102,7 @@ class Experts(QuantizedModule):
         x = hidden_states[order // chosen]
         x = self._project(PROJECTIONS[0], x, group_rows, True)
         x = self._project(PROJECTIONS[1], x, group_rows, False)
-        y = torch.empty_like(x).index_copy(0, order, x).view(tokens, chosen, self.hidden_size)
+        y = torch.empty_like(x).index_copy_(0, order, x).view(tokens, chosen, self.hidden_size)
         weighted = (y * routing_weights.to(y.dtype).unsqueeze(-1)).sum(1)
         return weighted.to(hidden_states.dtype)
 

@@ -11,6 +11,7 @@ from .._errors import InvalidError
 from . import _weights
 from ._weights import QuantizedModule
 from .experts import PROJECTIONS, Experts
+from .joined import groups_of, join
 from .linear import Linear
 
 Filter = Callable[[nn.Module, str], bool]
@@ -101,8 +102,22 @@ def replace(model: nn.Module, name: str, module: nn.Module) -> None:
     setattr(model.get_submodule(parent), last, module)
 
 
+def _quantize_joined(model: nn.Module, format: str, chosen: Filter, options: dict[str, Any]) -> list[str]:
+    replaced = []
+    for above, module in list(model.named_modules()):
+        front = f"{above}." if above else ""
+        names = {name for name, child in module.named_children()
+                 if type(child) is nn.Linear and fits(child, format) and chosen(child, front + name)}
+        for group in groups_of(module, names):
+            for name, part in zip(group, join([getattr(module, name) for name in group], format, **options)):
+                setattr(module, name, part)
+                replaced.append(front + name)
+    return replaced
+
+
 def quantize_(model: nn.Module, format: str, filter: Filter | None = None, *, activations: str | None = None,
-              recipe: str = "default", experts: bool = True, prepack: bool | None = None) -> list[str]:
+              recipe: str = "default", experts: bool = True, prepack: bool | None = None, fuse: bool = False
+              ) -> list[str]:
     """Replaces linear layers (and, with experts=True, mixture-of-experts layers) of a model by quantized ones.
 
     format       of the weights: "mxfp4", "nvfp4", "mxfp8_e4m3", ...
@@ -110,16 +125,20 @@ def quantize_(model: nn.Module, format: str, filter: Filter | None = None, *, ac
                  Layers whose rows are not whole blocks are left as they are
     activations  as of Linear; experts multiply their inputs as they are
     recipe       as of blockscale.quantize;  prepack  as of Linear
+    fuse         True: q_proj, k_proj and v_proj beside one another become one product, gate_proj and up_proj another:
+                 fewer and larger products with the same bits, but that NVFP4's then share a tensor scale.  For
+                 inference: state_dict has the joined weights, under names that no other program reads
     Returns the names of the layers that were replaced.  Tensors that a layer shares with another one are quantized for
     each of them.  Errors: InvalidError for a model that is itself a layer: use Linear.from_float."""
     chosen = filter or default_filter
     if isinstance(model, nn.Linear):
         raise InvalidError("model is a torch.nn.Linear, which cannot be replaced in place: use Linear.from_float")
-    replaced = []
+    options = {"activations": activations, "recipe": recipe, "prepack": prepack}
+    replaced = _quantize_joined(model, format, chosen, options) if fuse else []
     for name, module in list(model.named_modules()):
         made: nn.Module | None = None
         if type(module) is nn.Linear and fits(module, format) and chosen(module, name):
-            made = Linear.from_float(module, format, activations=activations, recipe=recipe, prepack=prepack)
+            made = Linear.from_float(module, format, **options)
         elif experts and name and chosen(module, name):
             made = _quantized_experts(module, format, recipe, prepack)
         if made is not None:
