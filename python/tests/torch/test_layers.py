@@ -79,6 +79,55 @@ def test_quantize_replaces_what_the_filter_says() -> None:
         bt.quantize_(_model(), "fp32")
 
 
+class _Attention(nn.Module):
+    """q, k and v of one tensor, or q of another one than k and v."""
+
+    def __init__(self, bias: bool) -> None:
+        super().__init__()
+        self.q_proj, self.k_proj = nn.Linear(64, 96, bias), nn.Linear(64, 32, bias)
+        self.v_proj, self.o_proj = nn.Linear(64, 32, bias), nn.Linear(64, 64)
+
+    def forward(self, x: torch.Tensor, memory: torch.Tensor | None = None) -> torch.Tensor:
+        other = x if memory is None else memory
+        return torch.cat([self.q_proj(x), self.k_proj(other), self.v_proj(other)], -1)
+
+
+@pytest.mark.parametrize("bias", (False, True))
+@pytest.mark.parametrize("form", ("mxfp4", "nvfp4"))
+def test_fused_layers_are_one_product_with_the_same_numbers(form: str, bias: bool) -> None:
+    torch.manual_seed(4)
+    plain = _Attention(bias).bfloat16()
+    if form == "nvfp4":
+        for layer in (plain.q_proj, plain.k_proj, plain.v_proj):     # then each has the tensor scale of all
+            layer.weight.data[0, 0] = 1.0
+    fused = copy.deepcopy(plain)
+    assert bt.quantize_(plain, form) == ["q_proj", "k_proj", "v_proj", "o_proj"]
+    assert bt.quantize_(fused, form, fuse=True) == ["q_proj", "k_proj", "v_proj", "o_proj"]
+    joined = fused.q_proj.joined
+    assert type(joined) is bt.Linear and joined.weight.shape[0] == 160 and type(fused.o_proj) is bt.Linear
+    calls: list[int] = []
+    joined.register_forward_hook(lambda *_: calls.append(1))
+    x, memory = torch.randn(2, 3, 64).bfloat16(), torch.randn(2, 3, 64).bfloat16()
+    assert torch.equal(fused(x), plain(x)) and len(calls) == 1
+    assert torch.equal(fused(x), plain(x)) and len(calls) == 2       # nothing is left of the former call
+    assert torch.equal(fused(x, memory), plain(x, memory)) and len(calls) == 4
+    copied = copy.deepcopy(fused)
+    assert torch.equal(copied(x), plain(x)) and copied.q_proj.joined is not joined and len(calls) == 4 + 1
+    fused.q_proj(x)
+    x.mul_(2)                                                        # written since: not the former result
+    assert torch.equal(fused.k_proj(x), plain.k_proj(x))
+
+
+def test_layers_that_differ_are_not_fused() -> None:
+    model = _Attention(False)
+    model.k_proj = nn.Linear(32, 32, bias=False)
+    bt.quantize_(model, "mxfp4", fuse=True)
+    assert all(type(layer) is bt.Linear for layer in model.children())
+    model = _Attention(False)
+    bt.quantize_(model, "mxfp4", lambda module, name: name != "v_proj", fuse=True)
+    assert type(model.q_proj) is bt.Linear and type(model.v_proj) is nn.Linear
+
+
 @pytest.mark.parametrize("form", ("mxfp4", "nvfp4", "mxfp8_e4m3", "e4m3"))
 def test_state_is_saved_copied_and_loaded(form: str, tmp_path: Path) -> None:
     safetensors = pytest.importorskip("safetensors.torch")

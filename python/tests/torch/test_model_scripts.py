@@ -24,40 +24,46 @@ decode, cpu = load("decode"), load("cpu")
 
 
 def test_window_holds_the_last_tokens():
-    window = decode.Window(4)
-    window.lazy_initialization(torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 0, 2))
+    place = torch.zeros(1, dtype=torch.int64)
+    window = decode.Place(4)
+    window.start(torch.zeros(1, 1, 0, 2), place)
     for token in range(7):
+        place.fill_(token)
         keys, values = window.update(torch.full((1, 1, 1, 2), float(token)), torch.full((1, 1, 1, 2), -float(token)))
     assert sorted(keys[0, 0, :, 0].tolist()) == [3, 4, 5, 6] and torch.equal(values, -keys)
 
 
 @torch.inference_mode()
-def test_step_decodes_what_the_model_decodes():
+@pytest.mark.parametrize("attention", ("sdpa", "grouped"))
+def test_step_decodes_what_the_model_decodes(attention):
     """A step behind a prompt's cache chooses the tokens that a pass over prompt and token chooses."""
     torch.manual_seed(5)
     model = decode.make("tiny-llama", "cpu").float()
     prompt = torch.randint(0, 96, (2, 9))
-    decoder = decode.Decoder(model, 2, 8)
-    for layer in decoder.cache.layers:
-        layer.keys, layer.values = layer.keys.float().zero_(), layer.values.float().zero_()
-        layer.cumulative_length.zero_()
-    model(input_ids=prompt[:, :8], cache=decoder.cache, position_ids=torch.arange(8)[None])
+    decoder = decode.Decoder(model, 2, 8, False)
+    decoder.attention = attention
+    cache = model(input_ids=prompt[:, :8], use_cache=True).past_key_values
+    for layer, full in zip(decoder.cache.layers, cache.layers):
+        layer.keys, layer.values = (torch.zeros_like(tensor, dtype=torch.float32)
+                                    for tensor in (layer.keys, layer.values))
+        layer.keys[:, :, :8], layer.values[:, :, :8] = full.keys, full.values
     decoder.ids.copy_(prompt[:, 8:])
     decoder.step()
     assert torch.equal(decoder.ids, model(input_ids=prompt).logits[:, -1:].argmax(-1))
-    assert int(decoder.place) == 9 and int(decoder.cache.layers[0].cumulative_length) == 9
+    assert int(decoder.place) == 9 and model.config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("model, ways", (("tiny-llama", {"bf16", "nvfp4", "mxfp4", "mxfp8_e4m3"}),
                                          ("tiny-gpt-oss", {"bf16 grouped_mm", "bf16 batched_mm", "mxfp4"})))
 def test_every_cell_is_measured(model, ways, tmp_path):
     done = subprocess.run([sys.executable, str(MODEL / "decode.py"), "--model", model, "--device", "cpu", "--out",
-                           str(tmp_path / "o"), "--batches", "3", "--prompts", "8,40", "--prefill", "16"],
+                           str(tmp_path / "o"), "--batches", "3", "--prompts", "8,40", "--prefill", "16", "--experts", "4"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     cells = json.loads((tmp_path / "o.json").read_text())["cells"]
-    assert {cell["way"] for cell in cells} == ways and len(cells) == 6 * len(ways)
+    assert {cell["way"] for cell in cells} == ways and len(cells) == (6 + ("oss" in model)) * len(ways)
     memory = {cell["way"]: cell["bytes"] for cell in cells if cell["what"] == "memory"}
+    assert all(cell["quantized_here"] == cell["quantized_in_file"] for cell in cells if cell["what"] == "memory")
     assert memory["mxfp4"] < min(size for way, size in memory.items() if way.startswith("bf16"))
 
 
