@@ -4,8 +4,8 @@
     python3 bench/model/quantize_checkpoint.py --command build/release/bin/blockscale --folder build/checkpoint
     python3 bench/model/quantize_checkpoint.py ... --layers 4 --vocabulary 16032 --rounds 5
 
-Makes shards of bf16 of Llama-3-8B's shapes with random numbers (16.1 GB) in FOLDER/model, unless they are there.  Then in
-turns: the command, and the peer, which reads the shards in pieces of 8 MiB and writes as many bytes as the command
+Makes shards of bf16 of Llama-3-8B's shapes with random numbers (16.1 GB) in FOLDER/model, unless they are there.  Then
+in turns: the command, and the peer, which reads the shards in pieces of 8 MiB and writes as many bytes as the command
 wrote, a part behind each piece.  "Disk": the shards are dropped from the page cache before; "cache": they are left
 there.  A time ends when the output lies on the disk (fsync).  Memory: the most that was resident, of it the pages that
 are not the mapped shards, sampled each 10 ms.  Writes FOLDER/report.json, and removes outputs; --remove the shards,

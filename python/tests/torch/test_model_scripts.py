@@ -57,7 +57,8 @@ def test_step_decodes_what_the_model_decodes(attention):
                                          ("tiny-gpt-oss", {"bf16 grouped_mm", "bf16 batched_mm", "mxfp4"})))
 def test_every_cell_is_measured(model, ways, tmp_path):
     done = subprocess.run([sys.executable, str(MODEL / "decode.py"), "--model", model, "--device", "cpu", "--out",
-                           str(tmp_path / "o"), "--batches", "3", "--prompts", "8,40", "--prefill", "16", "--experts", "4"],
+                           str(tmp_path / "o"), "--batches", "3", "--prompts", "8,40", "--prefill", "16",
+                           "--experts", "4"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     cells = json.loads((tmp_path / "o.json").read_text())["cells"]

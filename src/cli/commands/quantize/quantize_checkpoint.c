@@ -1,7 +1,7 @@
 /* blockscale quantize of a checkpoint: weights become codes and scales, everything else is passed on as it is.
  *
- * One weight after the other is quantized from the mapped file and written to its place, while the next one is quantized
- * and those behind it are read: memory is that of the codes of two weights, beside what lies in the system's cache. */
+ * One weight after the other is quantized from the mapped file and written to its place, while the next one is
+ * quantized and those behind it are read: memory is that of the codes of two weights, beside the system's cache. */
 #include "quantize_checkpoint.h"
 #include "checkpoint_job.h"
 #include "cli/checkpoint/ahead.h"
