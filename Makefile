@@ -12,6 +12,8 @@
 #   make test-wheel  that wheel: what it needs of glibc, what it has, and the tests of the Python package on it
 #   make test-torch  the tests of the Python package that need PyTorch, which pip installs into build/torch: gigabytes
 #                    (TORCH_PYTHON: a Python that has it; ONLY: which tests)
+#   make test-vllm   the tests of the plugin for vLLM, which pip installs into build/upstream: gigabytes
+#                    (VLLM_PYTHON: a Python that has it; ONLY: which tests)
 #   make search-python  20,000 random products through the wheel against NumPy's arithmetic (SEARCH: other options)
 #   make test-upstream  checkpoints that we write, loaded by the programs that they are for, and theirs by us: packages by pip into
 #                    build/upstream, gigabytes (UPSTREAM="--only gguf,vllm": of them alone)
@@ -248,6 +250,13 @@ test-torch:
 	@$(call build,release,--target blockscale blockscale_command cudasim failing_libcuda)
 	@tests/run --jobs 1 --only "$(ONLY)" build/release/tests/torch.txt
 
+test-vllm: kernels := OFF
+test-vllm:
+	@scripts/need $(tools) python3
+	@tests/python/need_vllm
+	@$(call build,release,--target blockscale blockscale_command)
+	@tests/run --jobs 1 --only "$(ONLY)" build/release/tests/vllm.txt
+
 search-python: wheel
 	@scripts/need python3 numpy python-tests
 	@build/python/bin/python3 -m pip install -q --no-deps --no-index --upgrade \
@@ -267,4 +276,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda planted-gfxsim test-sim test-sim-full mutate-cuda mutate-gfx950 calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch search-python test-bare-python test-bare format clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda planted-gfxsim test-sim test-sim-full mutate-cuda mutate-gfx950 calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim install-gfxsim wheel test-wheel test-torch test-vllm search-python test-bare-python test-bare format clean

@@ -4,7 +4,7 @@ import math
 import random
 import struct
 
-SIZES = {"F32": 4, "BF16": 2, "F16": 2, "U8": 1, "I64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1}
+SIZES = {"F32": 4, "BF16": 2, "F16": 2, "U8": 1, "I64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "F6_E2M3": 0.75}
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs one file of tests of the Python package by pytest, and ends with the line that tests/run reads.
 
-python_test.py NAME FILE BUILD [--torch]: on BUILD's library, with the package from python/src; BLOCKSCALE_BUILD tells
-tests where cudasim and the command are.  --torch: by the Python that has PyTorch, which is TORCH_PYTHON or that of
-build/torch."""
+python_test.py NAME FILE BUILD [--torch | --vllm]: on the library of BUILD, the package from python/src; BLOCKSCALE_BUILD
+tells tests where cudasim and the command are.  --torch: by the Python that has PyTorch, which is TORCH_PYTHON or that
+of build/torch; --vllm: VLLM_PYTHON or that of build/upstream/vllm."""
 import os
 import re
 import subprocess
@@ -13,28 +13,36 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 WORDS = {"passed": 0, "failed": 0, "error": 0, "skipped": 0}
 
 
-def interpreter(torch):
+# Programs that tests need: the variable that names a Python which has them, and where `make test-NAME` installs them.
+PROGRAMS = {"torch": ("TORCH_PYTHON", "build/torch"), "vllm": ("VLLM_PYTHON", "build/upstream/vllm")}
+
+
+def interpreter(program):
     """The Python to use, and what it must be able to import."""
-    if not torch:
+    if program is None:
         return sys.executable, "numpy, ml_dtypes, cffi, pytest"
-    for path in (os.environ.get("TORCH_PYTHON", ""), os.path.join(SOURCE, "build", "torch", "bin", "python3")):
+    variable, folder = PROGRAMS[program]
+    for path in (os.environ.get(variable, ""), os.path.join(SOURCE, folder, "bin", "python3")):
         if path and os.path.exists(path):
-            return path, "torch, numpy, cffi, pytest"
-    return None, "torch"
+            return path, f"{program}, numpy, cffi, pytest"
+    return None, program
 
 
 def main():
     name, file, build = sys.argv[1:4]
-    python, needs = interpreter("--torch" in sys.argv[4:])
+    program = sys.argv[4].removeprefix("--") if len(sys.argv) > 4 else None
+    python, needs = interpreter(program)
     if python is None or subprocess.run([python, "-c", f"import {needs}"], capture_output=True, check=False).returncode:
-        word = "make test-torch installs it" if "torch" in needs else "scripts/need python-tests installs them"
+        word = f"make test-{program} installs it" if program else "scripts/need python-tests installs them"
         print(f"  {name}: skipped: {needs}: not there; {word}", file=sys.stderr)
         print(f"{name}: 0 passed, 0 failed, 1 skipped")
         return 0
     environment = dict(os.environ, BLOCKSCALE_BUILD=build,
                        BLOCKSCALE_LIBRARY=os.path.join(build, "lib", "libblockscale.so"),
                        PYTHONPATH=os.path.join(SOURCE, "python", "src"), PYTHONDONTWRITEBYTECODE="1")
-    done = subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--tb=short", "-W", "error",
+    # vLLM and what it imports warn of one another.
+    warnings = "ignore" if program == "vllm" else "error"
+    done = subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--tb=short", "-W", warnings,
                            file], env=environment, cwd=SOURCE, stdin=subprocess.DEVNULL, text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     lines = done.stdout.rstrip().splitlines()

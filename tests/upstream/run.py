@@ -3,6 +3,7 @@
 blockscale.
 
     run.py BLOCKSCALE [--only NAME,NAME]
+    run.py --make ENVIRONMENT             that environment alone: tests of others run in it, too
 
 A folder (BLOCKSCALE_UPSTREAM, else build/upstream) keeps an environment for each set of packages that do not bear
 one another, made by pip from requirements-*.txt beside this file, and tiny models.  What pip does not get is
@@ -182,10 +183,17 @@ def run_environment(command, folder, environment, programs):
 
 def main(words):
     only = words[words.index("--only") + 1].split(",") if "--only" in words else None
-    command = os.path.abspath(words[0])
     folder = os.path.abspath(
         os.environ.get("BLOCKSCALE_UPSTREAM") or os.path.join(HERE, "..", "..", "build", "upstream")
     )
+    if words[0] == "--make":
+        try:
+            make_environment(folder, words[1])
+        except Unavailable as reason:
+            print(f"upstream: {reason}", file=sys.stderr)
+            return 1
+        return 0
+    command = os.path.abspath(words[0])
     prepare(folder)
     total = (0, 0, 0)
     for environment, programs in ENVIRONMENTS:

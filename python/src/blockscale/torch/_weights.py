@@ -16,7 +16,7 @@ from . import _plans, _tensors, operators
 
 BLOCK_FORMATS = tuple(name for name, form in FORMATS.items() if form.block > 0)
 _ELEMENT_DTYPES = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
-_PREPACKED_ROWS = {"cpu": 64, "cuda": 1}     # rows of A of the plan that says how weights are packed
+PREPACKED_ROWS = {"cpu": 64, "cuda": 1}     # rows of A of the plan that says how weights are packed
 
 
 def weight_format(name: str) -> Format:
@@ -143,7 +143,7 @@ class QuantizedModule(nn.Module):
         if codes.is_cuda and a_format == "fp32":
             return None
         made: Tensor = torch.ops.blockscale.pack(
-            codes, scales, form.name, a_format=a_format, rows=_PREPACKED_ROWS[codes.device.type],
+            codes, scales, form.name, a_format=a_format, rows=PREPACKED_ROWS[codes.device.type],
             b_tensor_scale=tensor_scale, b_divides=getattr(self, "divides", False), gate=gate, grouped=codes.dim() == 3)
         setattr(self, f"{name}_panels", made)
         self.packed_formats[name] = a_format
