@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs one file of tests of the Python package by pytest, and ends with the line that tests/run reads.
 
-python_test.py NAME FILE BUILD [--torch | --vllm]: on the library of BUILD, the package from python/src; BLOCKSCALE_BUILD
-tells tests where cudasim and the command are.  --torch: by the Python that has PyTorch, which is TORCH_PYTHON or that
-of build/torch; --vllm: VLLM_PYTHON or that of build/upstream/vllm."""
+python_test.py NAME FILE BUILD [--torch | --vllm]: on BUILD's library, with the package from python/src; the variable
+BLOCKSCALE_BUILD tells tests where cudasim and the command are.  --torch: by the Python that has PyTorch, which is
+TORCH_PYTHON or that of build/torch; --vllm: VLLM_PYTHON or that of build/upstream/vllm."""
 import os
 import re
 import subprocess

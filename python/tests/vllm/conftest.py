@@ -37,9 +37,9 @@ class Loaded:
 
 
 def _layers(model: Any) -> tuple[int, int]:
-    codes = [one for one in model.modules() if hasattr(one, "weight_codes") or hasattr(one, "blockscale_experts")]
-    packed = [one.weight_panels for one in codes if getattr(one, "weight_panels", None) is not None]
-    return len(codes), sum(panels.numel() for panels in packed)
+    found = [one for one in model.modules() if hasattr(one, "weight_codes") or hasattr(one, "blockscale_experts")]
+    packed = [buffer for one in found for name, buffer in one.named_buffers() if name.endswith("_panels")]
+    return len(found), sum(panels.numel() for panels in packed)
 
 
 def generate(folder: Path | str, quantization: str | None, **options: Any) -> Loaded:
@@ -108,7 +108,7 @@ def configure(folder: Path, **changes: Any) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The package's entry point, where importlib.metadata sees it."""
+    """The package's entry point, where importlib.metadata sees it: the folder for that."""
     text = (ROOT / "python" / "pyproject.toml").read_text(encoding="utf-8")
     found = re.search(r'\[project\.entry-points\."vllm\.general_plugins"\]\n(.+)', text)
     assert found is not None
@@ -120,7 +120,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "[vllm.general_plugins]\n" + found[1].replace('"', "") + "\n", encoding="utf-8")
     sys.path.insert(0, str(site))
     assert "blockscale" in {one.name for one in importlib.metadata.entry_points(group="vllm.general_plugins")}
-    yield
+    yield str(site)
     sys.path.remove(str(site))
 
 

@@ -6,6 +6,10 @@ of logits near 20 differ by less than NOISE.  In bf16 such logits are 0.125 apar
 to NOISE_OF_16_BITS."""
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ import safetensors.torch
 import torch
 
 import blockscale.torch
-from conftest import TOKENS, Loaded, Work, configure, generate
+from conftest import MORE, ROOT, TOKENS, Loaded, Work, configure, generate
 
 pytestmark = pytest.mark.filterwarnings("ignore")      # of vLLM and of what it imports
 NOISE, NOISE_OF_16_BITS = 1e-4, 0.1
@@ -56,6 +60,19 @@ def test_quark(work: Work) -> None:
     same(generate(folder, "blockscale"), work.dequantized("llama", source))
 
 
+def test_codes_of_type_f4(work: Work) -> None:
+    """Two codes an element, in PyTorch's type for them; scales in its type for powers of two."""
+    source = work.quantized("llama", "mxfp4", "modelopt")
+    folder = work.copied(source)
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    for name in [name for name in tensors if name.endswith("weight_scale")]:
+        tensors[name] = tensors[name].view(torch.float8_e8m0fnu)
+        codes = name.removesuffix("_scale")
+        tensors[codes] = tensors[codes].view(torch.float4_e2m1fn_x2)
+    safetensors.torch.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    same(generate(folder, "blockscale"), work.dequantized("llama", source))
+
+
 def of_torchao(source: Path, folder: Path, swizzled: bool) -> None:
     """ModelOpt's checkpoint as torchao has it: tensors of a weight flattened, scales in cuBLAS' blocks or not."""
     tensors, made = safetensors.torch.load_file(source / "model.safetensors"), {}
@@ -88,16 +105,18 @@ def test_torchao(form: str, swizzled: bool, work: Work) -> None:
     same(generate(folder, "blockscale"), work.dequantized("llama", source))
 
 
-def test_fp8_with_a_scale_for_each_row(work: Work) -> None:
-    """torchao's and compressed-tensors' fp8 by channels."""
+@pytest.mark.parametrize("names", [("weight", "weight_scale"), ("_weight_qdata", "_weight_scale")])
+def test_fp8_with_a_scale_for_each_row(names: tuple[str, str], work: Work) -> None:
+    """compressed-tensors' and torchao's fp8 by channels."""
     folder = work.copied(work.original("llama"))
     tensors = safetensors.torch.load_file(folder / "model.safetensors")
     plain = dict(tensors)
     for name in [name for name in tensors if name.endswith("_proj.weight")]:
         numbers, stem = tensors.pop(name).float(), name.removesuffix(".weight")
         scale = numbers.abs().amax(1, keepdim=True) / 448
-        tensors[f"{stem}.weight"], tensors[f"{stem}.weight_scale"] = (numbers / scale).to(torch.float8_e4m3fn), scale
-        plain[name] = tensors[f"{stem}.weight"].float() * scale
+        codes = (numbers / scale).to(torch.float8_e4m3fn)
+        tensors.update({f"{stem}.{names[0]}": codes, f"{stem}.{names[1]}": scale})
+        plain[name] = codes.float() * scale
     safetensors.torch.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     other = work.copied(work.original("llama"))
     safetensors.torch.save_file(plain, other / "model.safetensors", {"format": "pt"})
@@ -115,24 +134,39 @@ def test_joined_weights_keep_their_tensor_scales(convention: str, work: Work) ->
     same(generate(folder, "blockscale"), work.dequantized("llama", folder))
 
 
-@pytest.mark.parametrize("convention", ["modelopt", "compressed_tensors"])
-def test_what_transformers_saves(convention: str, work: Work) -> None:
-    """Checkpoints of blockscale.torch.transformers are served without being asked for."""
+def saved_by_transformers(work: Work, name: str, *words: str, **options: Any) -> tuple[Path, torch.Tensor]:
+    """A checkpoint of blockscale.torch.transformers, and the log-probabilities of its model's first token."""
     transformers = pytest.importorskip("transformers")
     import blockscale.torch.transformers as bst
     model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-        work.original("llama"), dtype=torch.bfloat16,
-        quantization_config=bst.BlockscaleConfig("nvfp4", convention=convention))
+        work.original(name), dtype=torch.float32, quantization_config=bst.BlockscaleConfig(*words, **options))
     folder = work.new()
     model.save_pretrained(folder)
-    for file in work.original("llama").glob("token*.json"):
+    for file in work.original(name).glob("token*.json"):
         (folder / file.name).write_bytes(file.read_bytes())
+    with torch.no_grad():
+        return folder, model(torch.tensor([TOKENS])).logits[0, -1].log_softmax(-1)
+
+
+def near(got: Loaded, chances: torch.Tensor) -> bool:
+    """Whether the first token's log-probabilities are these."""
+    return max(abs(float(chances[token]) - chance) for token, chance in got.chances[0].items()) < NOISE
+
+
+@pytest.mark.parametrize("convention", ["modelopt", "compressed_tensors"])
+def test_what_transformers_saves(convention: str, work: Work) -> None:
+    """Served without being asked for."""
+    folder, chances = saved_by_transformers(work, "llama", "nvfp4", convention=convention)
     got = generate(folder, None)
     same(got, work.dequantized("llama", folder))
-    again = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    with torch.no_grad():
-        chances = again(torch.tensor([TOKENS])).logits[0, -1].log_softmax(-1)
-    assert max(abs(float(chances[token]) - chance) for token, chance in got.chances[0].items()) < NOISE
+    assert near(got, chances)
+
+
+def test_gpt_oss_that_transformers_saves(work: Work) -> None:
+    """Attention, too, is MXFP4 there."""
+    folder, chances = saved_by_transformers(work, "gpt_oss", "mxfp4")
+    got = generate(folder, None)
+    assert got.layers == 2 * 3 and near(got, chances)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -154,27 +188,50 @@ def test_options_of_the_configuration(work: Work) -> None:
     """Prepacked copies; inputs that are quantized first, as transformers' path does it."""
     folder = work.quantized("llama", "nvfp4", "modelopt")
 
-    def options(**words: Any) -> Loaded:
-        return generate(folder, "blockscale", hf_overrides={"quantization_config": {
-            "quant_method": "blockscale", **words}})
-
-    packed = options(prepack=True)
+    prepack = {"quantization_config": {"quant_method": "blockscale", "prepack": True}}
+    packed = generate(folder, "blockscale", hf_overrides=prepack)
     same(packed, work.dequantized("llama", folder))
     assert packed.packed > 0 and generate(folder, "blockscale").packed == 0
-    transformers = pytest.importorskip("transformers")
-    import blockscale.torch.transformers as bst
-    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-        work.original("llama"), dtype=torch.float32,
-        quantization_config=bst.BlockscaleConfig("nvfp4", activations="mxfp8"))
-    saved = work.new()
-    model.save_pretrained(saved)
-    for file in work.original("llama").glob("token*.json"):
-        (saved / file.name).write_bytes(file.read_bytes())
-    with torch.no_grad():
-        chances = model(torch.tensor([TOKENS])).logits[0, -1].log_softmax(-1)
+    experts = work.quantized("gpt_oss", "mxfp4", "gpt_oss")
+    packed = generate(experts, "blockscale", hf_overrides=prepack)
+    same(packed, work.dequantized("gpt_oss", experts), layers=2)
+    assert packed.packed > 0
+    saved, chances = saved_by_transformers(work, "llama", "nvfp4", activations="mxfp8")
     got, plain = generate(saved, None), work.dequantized("llama", folder)
-    assert max(abs(float(chances[token]) - chance) for token, chance in got.chances[0].items()) < NOISE
+    assert near(got, chances)
     assert abs(got.chances[0][plain.tokens[0]] - plain.chances[0][plain.tokens[0]]) > NOISE
+
+
+TWO_PROCESSES = """
+import json, sys
+if __name__ == "__main__":
+    from vllm import LLM, SamplingParams
+    folder, tokens, more = json.loads(sys.argv[1])
+    engine = LLM(model=folder, quantization="blockscale", tensor_parallel_size=2, dtype="float32", enforce_eager=True,
+                 max_model_len=64, max_num_seqs=1, max_num_batched_tokens=64)
+    out = engine.generate([{"prompt_token_ids": tokens}], SamplingParams(
+        max_tokens=more, temperature=0, ignore_eos=True, logprobs=5), use_tqdm=False)[0].outputs[0]
+    print("RESULT", json.dumps([list(out.token_ids), [[[token, one.logprob] for token, one in step.items()]
+                                                      for step in out.logprobs]]))
+"""
+
+
+def test_two_processes(work: Work, installed: str, tmp_path: Path) -> None:
+    """Weights split by rows and by columns, of a checkpoint whose scales lie in blocks; each process finds the plugin
+    by itself."""
+    source = work.quantized("llama", "nvfp4", "modelopt")
+    folder = work.copied(source)
+    of_torchao(source, folder, True)
+    program = tmp_path / "two.py"
+    program.write_text(TWO_PROCESSES, encoding="utf-8")
+    path = os.pathsep.join([installed, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run([sys.executable, str(program), json.dumps([str(folder), TOKENS, MORE])], text=True,
+                          capture_output=True, check=False, cwd=ROOT, stdin=subprocess.DEVNULL,
+                          env=dict(os.environ, PYTHONPATH=path, VLLM_ENABLE_V1_MULTIPROCESSING="1"))
+    said = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert done.returncode == 0 and said, done.stderr[-3000:]
+    tokens, chances = json.loads(said[-1].removeprefix("RESULT "))
+    same(Loaded(tokens, [dict(step) for step in chances], 8, 0), work.dequantized("llama", source))
 
 
 def test_compiled(work: Work) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from vllm.config import get_current_vllm_config
 from vllm.model_executor.layers.fused_moe import FusedMoEMethodBase
 
 from .. import torch as bt
@@ -24,6 +25,13 @@ def _load(parameter: nn.Parameter, loaded: Tensor, *_: Any, weight_name: str = "
                            f"{tuple(parameter.shape)}")
     parameter.data[tuple(slice(0, size) for size in loaded.shape)].copy_(loaded)
     return True
+
+
+def _announce() -> None:
+    """vLLM's gpt-oss reads MXFP4 experts only where config.json names their method, which is not what a checkpoint of
+    blockscale.torch.transformers or a user's hf_overrides call it.  Nothing else reads that name any more."""
+    config = get_current_vllm_config().model_config.hf_config
+    config.quantization_config = {**(getattr(config, "quantization_config", None) or {}), "quant_method": "mxfp4"}
 
 
 class BlockscaleExpertsMethod(FusedMoEMethodBase):
@@ -60,6 +68,7 @@ class BlockscaleExpertsMethod(FusedMoEMethodBase):
                 made.weight_loader = _load      # type: ignore[attr-defined]
                 layer.register_parameter(name, made)
         self.sizes = (num_experts, hidden_size, inner)
+        _announce()
 
     def process_weights_after_loading(self, layer: Any) -> None:
         """The parameters as those of blockscale.torch.Experts."""

@@ -69,8 +69,12 @@ class BlockscaleLinearMethod(LinearMethodBase):
         """Parameters with the names and types that the file has."""
         first, loader = self.first, extra_weight_attrs["weight_loader"]
         rows, columns, block = sum(output_partition_sizes), input_size_per_partition, max(1, self.form.block)
-        self._check(input_size, output_size, columns, block)
-        replicated = not hasattr(layer, "weight_loader_v2")
+        # Where k and v are repeated, since there are more processes than heads of theirs, the model has more rows.
+        if getattr(layer, "num_kv_head_replicas", 1) == 1:
+            self._check_sizes(input_size, output_size)
+        if columns % block != 0:
+            raise InvalidError(f"{self.name} has {columns} columns in each of {input_size // columns} parts, no "
+                               f"multiple of {block}, the block of {self.form.name}: use fewer parts")
 
         def register(part: Part | None, kind: Any, shape: tuple[int, ...], fill: float | None = None,
                      **arguments: Any) -> None:
@@ -89,9 +93,9 @@ class BlockscaleLinearMethod(LinearMethodBase):
         if first.layout == "linear":
             register(first.scales, ModelWeightParameter, (rows, columns // block), **both)
         elif first.scales is not None:
-            if replicated:
-                raise InvalidError(f"{self.name}.{first.scales.suffix} is in the layout {first.layout}: layers that "
-                                   "are not split have linear scales")
+            if not hasattr(layer, "weight_loader_v2") or len(output_partition_sizes) != len(self.members):
+                raise InvalidError(f"{self.name}.{first.scales.suffix} is in the layout {first.layout}: layers of type "
+                                   f"{type(layer).__name__}, and those that the file has joined, have linear scales")
             register(first.scales, ScalesIn128x4, (rows, columns // block), members=self.members, **both)
         if first.tensor_scale is not None:
             if first.per_row:
@@ -103,14 +107,11 @@ class BlockscaleLinearMethod(LinearMethodBase):
             layer.register_parameter(part.suffix, BasevLLMParameter(data=torch.empty(0), weight_loader=_nothing))
         layer.blockscale_rows = list(output_partition_sizes)
 
-    def _check(self, input_size: int, output_size: int, columns: int, block: int) -> None:
+    def _check_sizes(self, input_size: int, output_size: int) -> None:
         rows = sum(member.shape[0] for member in self.members)
         if self.first.shape[-1] != input_size or rows != output_size:
             have = " and ".join(f"{member.name} {member.shape[0]} x {member.shape[1]}" for member in self.members)
             raise InvalidError(f"{self.name} is {output_size} x {input_size} in the model, and the file has {have}")
-        if columns % block != 0:
-            raise InvalidError(f"{self.name} has {columns} columns in each of {input_size // columns} parts, no "
-                               f"multiple of {block}, the block of {self.form.name}: use fewer parts")
 
     def process_weights_after_loading(self, layer: Any) -> None:
         """The parameters as operands of products, and their prepacked copy where there is to be one."""
