@@ -59,18 +59,18 @@ AVX512_INLINE __m512 number_of(const float *a, int i, bool spread)
     return spread ? _mm512_load_ps(a + 16 * i) : _mm512_set1_ps(a[i]);
 }
 
-/* Eight columns of K, of 16 rows or of four slices of four rows, twice: a chain waits four cycles for each of its
- * steps, and a second pair of chains beside it computes meanwhile. */
-AVX512_INLINE void add_words(const __m512i words[2], const __m512 scales[2], const float *a, const float *other_a,
-                             bool spread, __m512 chains[2][2])
+/* Eight columns of K, of 16 rows or `count` times of four slices of four rows: a chain waits four cycles for each of its
+ * steps. */
+AVX512_INLINE void add_words(int count, const __m512i *words, const __m512 *scales, const float *a, bool spread,
+                             __m512 (*chains)[2])
 {
     const __m512 values = _mm512_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6);
 #pragma GCC unroll 8
     for (int k = 0; k < 8; k++)
 #pragma GCC unroll 2
-        for (int i = 0; i < 2; i++) {                 /* vpermps looks at four bits */
+        for (int i = 0; i < count; i++) {             /* vpermps looks at four bits */
             const __m512i moved = k == 0 ? words[i] : _mm512_srli_epi32(words[i], (unsigned)(4 * k));
-            const __m512 scaled = _mm512_mul_ps(scales[i], number_of(i == 0 ? a : other_a, k, spread));
+            const __m512 scaled = _mm512_mul_ps(scales[i], number_of(a, k, spread));
             chains[i][k % 2] = _mm512_fmadd_ps(scaled, _mm512_permutexvar_ps(moved, values), chains[i][k % 2]);
         }
 }
@@ -140,46 +140,30 @@ AVX512_INLINE __m512 panel_scales(const uint8_t *codes)
     return scale_numbers(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)codes)));
 }
 
-/* Two slices of a panel. */
-DOT_INLINE void sum_slices(const uint8_t *codes, const uint8_t (*scale_codes)[BSMI_PANEL_ROWS], const struct one_row *m,
-                           int64_t slice, __m512 sums[2])
-{
-    const float *const a = m->numbers[slice], *const other_a = m->numbers[slice + 1];
-    __m512 chains[2][2], first[2], second[2];
-    __m512i words[WORDS_OF_SLICE][2];
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-#pragma GCC unroll 4
-        for (int w = 0; w < WORDS_OF_SLICE; w++) {
-            const uint8_t *const line = codes + (i * WORDS_OF_SLICE + w) * WORD_BYTES;
-            bsmi_ask_ahead(line);
-            words[w][i] = _mm512_load_si512(line);
-        }
-        first[i] = panel_scales(scale_codes[2 * i]), second[i] = panel_scales(scale_codes[2 * i + 1]);
-        chains[i][0] = chains[i][1] = _mm512_setzero_ps();
-    }
-    if (m->first.whole[slice] && m->first.whole[slice + 1]) {
-#pragma GCC unroll 2
-        for (int i = 0; i < 2; i++)
-            sum_first_block(words[0][i], words[1][i], first[i], &m->first, slice + i, chains[i]);
-    } else {
-        add_words(words[0], first, a, other_a, false, chains);
-        add_words(words[1], first, a + 8, other_a + 8, false, chains);
-    }
-    add_words(words[2], second, a + 16, other_a + 16, false, chains);
-    add_words(words[3], second, a + 24, other_a + 24, false, chains);
-    sums[0] = _mm512_add_ps(chains[0][0], chains[0][1]);
-    sums[1] = _mm512_add_ps(chains[1][0], chains[1][1]);
-}
-
 DOT_INLINE __m512 add_panel(const struct bsmi_nvfp4_panel *panel, const struct one_row *m, int64_t slice, __m512 total)
 {
     bsmi_ask_ahead(panel->scales), bsmi_ask_ahead(panel->scales[SLICES]);
-#pragma GCC unroll 2
-    for (int s = 0; s < SLICES; s += 2) {
-        __m512 sums[2];
-        sum_slices(panel->codes + s * WORDS_OF_SLICE * WORD_BYTES, panel->scales + 2 * s, m, slice + s, sums);
-        total = _mm512_add_ps(_mm512_add_ps(total, sums[0]), sums[1]);
+#pragma GCC unroll 4
+    for (int s = 0; s < SLICES; s++) {
+        const uint8_t *const codes = panel->codes + s * WORDS_OF_SLICE * WORD_BYTES;
+        const float *const a = m->numbers[slice + s];
+        const __m512 first = panel_scales(panel->scales[2 * s]), second = panel_scales(panel->scales[2 * s + 1]);
+        __m512 chains[1][2] = { { _mm512_setzero_ps(), _mm512_setzero_ps() } };
+        __m512i words[WORDS_OF_SLICE];
+#pragma GCC unroll 4
+        for (int w = 0; w < WORDS_OF_SLICE; w++) {
+            bsmi_ask_ahead(codes + w * WORD_BYTES);
+            words[w] = _mm512_load_si512(codes + w * WORD_BYTES);
+        }
+        if (m->first.whole[slice + s]) {
+            sum_first_block(words[0], words[1], first, &m->first, slice + s, chains[0]);
+        } else {
+            add_words(1, &words[0], &first, a, false, chains);
+            add_words(1, &words[1], &first, a + 8, false, chains);
+        }
+        add_words(1, &words[2], &second, a + 16, false, chains);
+        add_words(1, &words[3], &second, a + 24, false, chains);
+        total = _mm512_add_ps(total, _mm512_add_ps(chains[0][0], chains[0][1]));
     }
     return total;
 }
@@ -268,11 +252,11 @@ DOT_INLINE void sum_lines(const uint8_t *const *rows, int64_t byte, const __m512
 #pragma GCC unroll 2
         for (int i = 0; i < 2; i++) sum_spread_first_block(words[0][i], words[1][i], first[i], a, chains[i]);
     } else {
-        add_words(words[0], first, a->numbers[0], a->numbers[0], true, chains);
-        add_words(words[1], first, a->numbers[8], a->numbers[8], true, chains);
+        add_words(2, words[0], first, a->numbers[0], true, chains);
+        add_words(2, words[1], first, a->numbers[8], true, chains);
     }
-    add_words(words[2], second, a->numbers[16], a->numbers[16], true, chains);
-    add_words(words[3], second, a->numbers[24], a->numbers[24], true, chains);
+    add_words(2, words[2], second, a->numbers[16], true, chains);
+    add_words(2, words[3], second, a->numbers[24], true, chains);
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++) sums[i] = _mm512_castps_si512(_mm512_add_ps(chains[i][0], chains[i][1]));
 }
