@@ -59,8 +59,8 @@ AVX512_INLINE __m512 number_of(const float *a, int i, bool spread)
     return spread ? _mm512_load_ps(a + 16 * i) : _mm512_set1_ps(a[i]);
 }
 
-/* Eight columns of K, of 16 rows or `count` times of four slices of four rows: a chain waits four cycles for each of its
- * steps. */
+/* Eight columns of K, of 16 rows or `count` times of four slices of four rows: a chain waits four cycles for each of
+ * its steps. */
 AVX512_INLINE void add_words(int count, const __m512i *words, const __m512 *scales, const float *a, bool spread,
                              __m512 (*chains)[2])
 {
