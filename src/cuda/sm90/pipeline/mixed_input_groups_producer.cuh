@@ -21,7 +21,7 @@ template <class CONFIG> struct group_slice_loader {
     const unsigned char *next[CONFIG::GROUPS];         /* the first one of the next tile */
 };
 
-/* A warpgroup may have columns behind D's last one: it reads the last rows of weights that there are. */
+/* Of tile `number`, if there is one. */
 template <class CONFIG>
 __device__ static inline void find_slices(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t number,
                                           const unsigned char *(&first)[CONFIG::GROUPS])
@@ -29,12 +29,7 @@ __device__ static inline void find_slices(const bsmi_mixed_input_parameters &p, 
     if (number >= tiles_of_groups<CONFIG>(p, shared)) return;
     const gemm_tile tile = tile_of_groups<CONFIG>(p, shared, number);
     prefetch_exponents<CONFIG>(p, tile);
-#pragma unroll
-    for (int g = 0; g < CONFIG::GROUPS; g++) {
-        const int64_t in_matrix = min((int64_t)(tile.column / 64 + g), p.matrix_tiles - 1),
-                      in_all = tile.matrix * p.b_batch_step * p.matrix_tiles + in_matrix;
-        first[g] = p.prepacked + in_all * p.tile_slices * CONFIG::SLICE_BYTES;
-    }
+    first_slices<CONFIG>(p, tile, first);
 }
 
 template <class CONFIG>
@@ -66,19 +61,15 @@ template <class CONFIG>
 __device__ static inline void load_group_slices(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t most,
                                                 group_slice_loader<CONFIG> &at)
 {
-    using RING = typename CONFIG::codes_ring;
     const int32_t tiles = tiles_of_groups<CONFIG>(p, shared), steps = p.segments[0].blocks;
 #pragma unroll 1
     for (int32_t i = 0; i != most && at.number < tiles; i++) {
-        const uint32_t full = full_barrier<RING>(shared, at.ring.stage);
-        const uint32_t to = shared + CONFIG::AT_CODES + at.ring.stage * CONFIG::CODE_BYTES;
-        mbarrier_wait_parity(empty_barrier<RING>(shared, at.ring.stage), at.ring.parity);
-        fence_proxy_async_shared();       /* behind the consumers' reads, which it would hold up */
+        const empty_slices stage = await_empty_slices<CONFIG>(shared, at.ring);
         const int32_t missing = max(CONFIG::CODE_STEPS - at.left, 0) * BSMI_PREPACKED_STEP_BYTES;
-        mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES - CONFIG::GROUPS * missing);
+        mbarrier_arrive_expect_tx(stage.full, CONFIG::CODE_BYTES - CONFIG::GROUPS * missing);
 #pragma unroll
         for (int g = 0; g < CONFIG::GROUPS; g++) {
-            load_slice<CONFIG>(to + g * CONFIG::SLICE_BYTES, at.from[g], at.left, full);
+            load_slice<CONFIG>(stage.to + g * CONFIG::SLICE_BYTES, at.from[g], at.left, stage.full);
             at.from[g] += CONFIG::SLICE_BYTES;
         }
         at.ring.next();

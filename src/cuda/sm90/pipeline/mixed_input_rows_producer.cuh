@@ -31,19 +31,27 @@ template <class CONFIG> struct slice_loader {
     const unsigned char *from[CONFIG::GROUPS];         /* the next slice of each warpgroup */
 };
 
-/* A warpgroup may have columns behind D's last one: it reads the last rows of weights that there are. */
+/* A tile's first slice of each warpgroup.  One may have columns behind D's last: it reads the last rows of weights that
+ * there are. */
+template <class CONFIG>
+__device__ static inline void first_slices(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                           const unsigned char *(&first)[CONFIG::GROUPS])
+{
+#pragma unroll
+    for (int g = 0; g < CONFIG::GROUPS; g++) {
+        const int64_t in_matrix = min((int64_t)(tile.column / 64 + g), p.matrix_tiles - 1),
+                      in_all = tile.matrix * p.b_batch_step * p.matrix_tiles + in_matrix;
+        first[g] = p.prepacked + in_all * p.tile_slices * CONFIG::SLICE_BYTES;
+    }
+}
+
 template <class CONFIG>
 __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, slice_loader<CONFIG> &at)
 {
     const gemm_tile tile = rows_tile_at<CONFIG>(p, at.number);
     prefetch_exponents<CONFIG>(p, tile);
     at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
-#pragma unroll
-    for (int g = 0; g < CONFIG::GROUPS; g++) {
-        const int64_t in_matrix = min((int64_t)(tile.column / 64 + g), p.matrix_tiles - 1),
-                      in_all = tile.matrix * p.b_batch_step * p.matrix_tiles + in_matrix;
-        at.from[g] = p.prepacked + in_all * p.tile_slices * CONFIG::SLICE_BYTES;
-    }
+    first_slices<CONFIG>(p, tile, at.from);
 }
 
 template <class CONFIG>
@@ -54,23 +62,34 @@ __device__ static inline slice_loader<CONFIG> slice_loader_of(const bsmi_mixed_i
     return at;
 }
 
+/* A stage of slices once nobody reads it any more: its barrier, and where it lies. */
+struct empty_slices { uint32_t full, to; };
+
+template <class CONFIG>
+__device__ static inline empty_slices await_empty_slices(uint32_t shared,
+                                                         const gemm_ring<typename CONFIG::codes_ring> &ring)
+{
+    using RING = typename CONFIG::codes_ring;
+    const empty_slices stage = { full_barrier<RING>(shared, ring.stage),
+                                 shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES };
+    mbarrier_wait_parity(empty_barrier<RING>(shared, ring.stage), ring.parity);
+    fence_proxy_async_shared();           /* behind the consumers' reads, which it would hold up */
+    return stage;
+}
+
 /* The next slices, at most so many. */
 template <class CONFIG>
 __device__ static inline void load_slices(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t most,
                                           slice_loader<CONFIG> &at)
 {
-    using RING = typename CONFIG::codes_ring;
     const int64_t tiles = gemm_tiles(p);
 #pragma unroll 1
     for (int32_t i = 0; i != most && at.number < tiles; i++) {
-        const uint32_t full = full_barrier<RING>(shared, at.ring.stage);
-        const uint32_t to = shared + CONFIG::AT_CODES + at.ring.stage * CONFIG::CODE_BYTES;
-        mbarrier_wait_parity(empty_barrier<RING>(shared, at.ring.stage), at.ring.parity);
-        fence_proxy_async_shared();       /* behind the consumers' reads, which it would hold up */
-        mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES);
+        const empty_slices stage = await_empty_slices<CONFIG>(shared, at.ring);
+        mbarrier_arrive_expect_tx(stage.full, CONFIG::CODE_BYTES);
 #pragma unroll
         for (int g = 0; g < CONFIG::GROUPS; g++) {
-            cp_async_bulk_load(to + g * CONFIG::SLICE_BYTES, at.from[g], CONFIG::SLICE_BYTES, full);
+            cp_async_bulk_load(stage.to + g * CONFIG::SLICE_BYTES, at.from[g], CONFIG::SLICE_BYTES, stage.full);
             at.from[g] += CONFIG::SLICE_BYTES;
         }
         at.ring.next();
