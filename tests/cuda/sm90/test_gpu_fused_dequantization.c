@@ -431,7 +431,7 @@ static void decoded_in_registers(struct test *t)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             if (!reads_any_scales(kernel) || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
-                if (!is_simulated() || i == turn % PROBLEMS || i == (turn + 3) % PROBLEMS)
+                if (!is_simulated() || i == turn % PROBLEMS || i == (turn + 5) % PROBLEMS)
                     compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
             turn++;
         }
