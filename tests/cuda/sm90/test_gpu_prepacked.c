@@ -89,13 +89,16 @@ static void set_codes(struct operand *o, enum scales scales)
     }
 }
 
-/* Of weights with large scales some 16 rows, which a warp has, with small ones. */
-static void set_some_small(struct operand *o)
+/* Small scales, as weights of models have them: of weights with large scales in some 16 rows, which a warp has, of
+ * usual ones in every other 64, which a warpgroup has. */
+static void set_some_small(struct operand *o, enum scales scales)
 {
     for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
-        for (int64_t r = 0; r < o->m.rows; r++)
-            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m) && r / 16 % 3 == 1; s++)
+        for (int64_t r = 0; r < o->m.rows; r++) {
+            const bool small = scales == SCALES_LARGE ? r / 16 % 3 == 1 : scales == SCALES_USUAL && r / 64 % 2 == 0;
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m) && small; s++)
                 bsm_matrix_set_scale(&o->m, matrix, r, s, (uint8_t)(120 + (r + s) % 8));
+        }
 }
 
 /* A problem's operands on the device, and D by a kernel that reads B as it is: kernels that are compared share them,
@@ -120,7 +123,7 @@ static void make_operands(struct test *t, const struct contexts *c, const struct
     o->b = nibble_operand(format, q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout);
     o->d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
     operand_fill(t, &o->a, q->a != BSM_FORMAT_BF16), operand_fill(t, &o->b, false), set_scales(t, &o->b, scales);
-    if (scales == SCALES_LARGE && format == BSM_MXFP4) set_some_small(&o->b);
+    if (format == BSM_MXFP4) set_some_small(&o->b, scales);
     if (q->a != BSM_FORMAT_BF16) set_scales(t, &o->a, scales);
     if (q->a == BSM_MXFP8_E4M3) set_codes(&o->a, scales);
     o->x = twin_make(t, c, &o->a), o->y = twin_make(t, c, &o->b);
@@ -213,7 +216,8 @@ static void bits_are_the_same(struct test *t)
         { 9, 130, 448, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         { 8, 150, 1056, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, true },
         { 5, 66, 32, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_128X4, BSM_GATE_NONE, false },
-        { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
+        /* factors of rows and columns, on one SM of two tiles, in each kernel */
+        { 20, 264, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
         /* whole tiles of bf16 */
         { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         /* more groups than lanes */
@@ -236,20 +240,32 @@ static void bits_are_the_same(struct test *t)
     contexts_close(&c);
 }
 
-/* Rings that go round within a tile, and from tile to tile: with CUDASIM_SCHEDULES in many orders of the warps. */
+/* Rings that go round within a tile, and from tile to tile; slices of weights in front of a tile's last, the first one
+ * and not; groups whose tiles have rows for products of each width: with CUDASIM_SCHEDULES in many orders of the
+ * warps. */
 static void schedules(struct test *t)
 {
-    static const struct problem problem = {
-        5, 130, 448, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false
-    };
+    static const struct problem few = { 5, 130, 448, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR,
+                                        BSM_GATE_NONE, false },
+                                long_rows = { 5, 130, 864, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR,
+                                              BSM_GATE_NONE, false },
+                                wide = { 5, 530, 448, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR,
+                                         BSM_GATE_NONE, false },
+                                groups = { 300, 66, 864, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR,
+                                           BSM_GATE_NONE, false };
     struct contexts c;
     if (!panels_open(t, &c)) return;
     for (int kernel = 0, done = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
         const char *name = bsm_kernel_name(kernel);
         if (is_simulated() && !one_is_asked_for() && done > 0) continue;
         const bool by_mma_sync = strstr(name, "_16x64_stored") != NULL || strstr(name, "_128x4") != NULL;
-        if (is_of_gpu(c.gpu, kernel) && is_asked_for(kernel) && (strstr(name, "_prepacked") != NULL || by_mma_sync))
-            check_bits(t, &c, &problem, kernel, SCALES_NEAR_THE_ENDS), done++;
+        if (!is_of_gpu(c.gpu, kernel) || !is_asked_for(kernel)) continue;
+        if (strstr(name, "_prepacked") == NULL && !by_mma_sync) continue;
+        check_bits(t, &c, &few, kernel, SCALES_NEAR_THE_ENDS), done++;
+        check_bits(t, &c, &long_rows, kernel, SCALES_USUAL);
+        if (strstr(name, "_groups_") == NULL) continue;
+        check_bits(t, &c, &wide, kernel, SCALES_USUAL);
+        check_bits(t, &c, &groups, kernel, SCALES_USUAL);
     }
     contexts_close(&c);
 }
