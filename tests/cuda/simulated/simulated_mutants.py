@@ -161,7 +161,7 @@ WANTED = {"dequantize_decode": ["sm90_kernels_fused_nibbles"],
 both = ["sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"]
 WANTED.update((file, both) for file in both + ["sm90_kernels_mixed_input_groups_mxfp4", "sm90_kernels_mixed_input_groups_nvfp4"])
 WANTED["sm90_kernels_prepack"] = WANTED["sm90_kernels_mixed_input_prepacked_mxfp4"]
-# (kernels, instruction, places of a kernel at most, why it stays although no test misses it)
+# (kernels, place and instruction, places of a kernel at most, why it stays although no test misses it)
 ROWS, GROUPS = r"_rows_prepacked$", r"_groups_prepacked$"
 REASONS = [
     (r"_prepacked$|^bsmi_gemm_sm120_", r"fence\.mbarrier_init", 1,
@@ -173,12 +173,20 @@ REASONS = [
     (ROWS + "|" + GROUPS, r"fence\.proxy\.async", 1,
      "of the loader of slices, where the ring is filled first: nobody has read there before; the same function goes on"
      " behind reads"),
+    (ROWS + "|" + GROUPS, r"mbarrier\.try_wait", 1,
+     "of the loader of slices, where the ring is filled first: its stages are empty, and the wait ends at once"),
+    (ROWS + "|" + GROUPS, r"^[^:]*:\d+ bar\.sync", 2,
+     "fill_tables' first barrier, behind the vote on whether D is plain, and the one in front of compute_fallback, which"
+     " itself begins with a vote before it writes: the same function has both without a vote in front, elsewhere"),
     (r"32x256" + GROUPS, r"fence\.proxy\.async", 1,
      "behind the clearing of rows, which ldmatrix reads; the loader has a fence of its own in front of each stage, and"
      " with wgmma this one is missed"),
     (GROUPS, r"griddepcontrol\.wait", 1,
      "in front of the table of groups: a kernel of the caller may be what writes group_rows; no kernel of the library"
      " does"),
+    (r"_prepacked$", r"compute_fallback\S* bar\.sync", 1,
+     "at the end: a barrier of the warpgroup comes before the next tile's sums or tables are written, that of fill_tables"
+     " or the one in front of plain sums; the function is there for callers without one, too"),
 ]
 SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
 SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
@@ -317,13 +325,14 @@ def ask(folder, case, left):
     entry, _, place = case.partition(":")
     mutant, taken = (place if ":" in place else case) if place else None, False
     tests, waits = list(KERNELS[entry][1]), place and "wait" in listed(folder)[case][0]
-    for test in tests:                    # grows: those that came to a wait are asked once more
+    for test in tests:                    # grows: those that came to a wait are asked once more, and the first, which may come
+                                          # to it in another order of the warps
         status, said = ask_test(folder, entry, mutant, test, left)
         if status is None:
             return None
         reached = "CUDASIM_MUTATE: threads came to it" in said
         taken |= reached
-        if reached and waits and "CUDASIM_SCHEDULES" not in test:
+        if waits and "CUDASIM_SCHEDULES" not in test and (reached or test == KERNELS[entry][1][0]):
             tests.append("CUDASIM_SCHEDULES=%d " % SCHEDULES + test)
         ran = re.search(r": [1-9]\d* passed, 0 failed", said)
         if status == 0 and not ran or status > 0 and not reached:
@@ -347,11 +356,12 @@ def place_of(case):
     return (KERNELS[entry][0], place) if ":" in place else case
 
 
-def has_reason(entry, instruction, given):
+def has_reason(case, instruction, given):
     """Whether one of REASONS holds that has not been given for as many places of the kernel; given: {(kernel, number):
     places}, which grows."""
+    entry = case.split(":")[0]
     for number, (kernels, pattern, places, _) in enumerate(REASONS):
-        if re.search(kernels, entry) and re.search(pattern, instruction) and given.get((entry, number), 0) < places:
+        if re.search(kernels, entry) and re.search(pattern, f"{case} {instruction}") and given.get((entry, number), 0) < places:
             given[entry, number] = given.get((entry, number), 0) + 1
             return True
     return False
@@ -369,7 +379,7 @@ def show(folder, answers):
         counts["of"] += 1
         fate = line["fate"] if line else "open"
         counts[fate] = counts.get(fate, 0) + 1
-        if fate == "survives" and has_reason(entry, listed(folder)[case][0], given):
+        if fate == "survives" and has_reason(case, listed(folder)[case][0], given):
             counts["with a reason"] = counts.get("with a reason", 0) + 1
         elif fate in ("survives", "not executed") and place_of(case) not in elsewhere:
             same = re.sub(r"%?\b[a-z]+\d+\b", "_", re.sub(r"^@\S+ ", "", listed(folder)[case][0]))
