@@ -6,10 +6,6 @@ of logits near 20 differ by less than NOISE.  In bf16 such logits are 0.125 apar
 to NOISE_OF_16_BITS."""
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,7 @@ import safetensors.torch
 import torch
 
 import blockscale.torch
-from conftest import MORE, ROOT, TOKENS, Loaded, Work, configure, generate
+from conftest import TOKENS, Loaded, Work, configure, generate
 
 pytestmark = pytest.mark.filterwarnings("ignore")      # of vLLM and of what it imports
 NOISE, NOISE_OF_16_BITS = 1e-4, 0.1
@@ -200,38 +196,6 @@ def test_options_of_the_configuration(work: Work) -> None:
     got, plain = generate(saved, None), work.dequantized("llama", folder)
     assert near(got, chances)
     assert abs(got.chances[0][plain.tokens[0]] - plain.chances[0][plain.tokens[0]]) > NOISE
-
-
-TWO_PROCESSES = """
-import json, sys
-if __name__ == "__main__":
-    from vllm import LLM, SamplingParams
-    folder, tokens, more = json.loads(sys.argv[1])
-    engine = LLM(model=folder, quantization="blockscale", tensor_parallel_size=2, dtype="float32", enforce_eager=True,
-                 max_model_len=64, max_num_seqs=1, max_num_batched_tokens=64)
-    out = engine.generate([{"prompt_token_ids": tokens}], SamplingParams(
-        max_tokens=more, temperature=0, ignore_eos=True, logprobs=5), use_tqdm=False)[0].outputs[0]
-    print("RESULT", json.dumps([list(out.token_ids), [[[token, one.logprob] for token, one in step.items()]
-                                                      for step in out.logprobs]]))
-"""
-
-
-def test_two_processes(work: Work, installed: str, tmp_path: Path) -> None:
-    """Weights split by rows and by columns, of a checkpoint whose scales lie in blocks; each process finds the plugin
-    by itself."""
-    source = work.quantized("llama", "nvfp4", "modelopt")
-    folder = work.copied(source)
-    of_torchao(source, folder, True)
-    program = tmp_path / "two.py"
-    program.write_text(TWO_PROCESSES, encoding="utf-8")
-    path = os.pathsep.join([installed, os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, str(program), json.dumps([str(folder), TOKENS, MORE])], text=True,
-                          capture_output=True, check=False, cwd=ROOT, stdin=subprocess.DEVNULL,
-                          env=dict(os.environ, PYTHONPATH=path, VLLM_ENABLE_V1_MULTIPROCESSING="1"))
-    said = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
-    assert done.returncode == 0 and said, done.stderr[-3000:]
-    tokens, chances = json.loads(said[-1].removeprefix("RESULT "))
-    same(Loaded(tokens, [dict(step) for step in chances], 8, 0), work.dequantized("llama", source))
 
 
 def test_compiled(work: Work) -> None:
