@@ -94,8 +94,8 @@ class BlockscaleLinearMethod(LinearMethodBase):
             register(first.scales, ModelWeightParameter, (rows, columns // block), **both)
         elif first.scales is not None:
             if rows != output_size or columns != input_size:
-                raise InvalidError(f"{self.name}.{first.scales.suffix} is in the layout {first.layout}: layers that are "
-                                   "split over processes have linear scales")
+                raise InvalidError(f"{self.name}.{first.scales.suffix} is in the layout {first.layout}: layers that "
+                                   "are split over processes have linear scales")
             if not hasattr(layer, "weight_loader_v2") or len(output_partition_sizes) != len(self.members):
                 raise InvalidError(f"{self.name}.{first.scales.suffix} is in the layout {first.layout}: layers of type "
                                    f"{type(layer).__name__}, and those that the file has joined, have linear scales")
