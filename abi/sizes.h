@@ -104,6 +104,14 @@ ABI_OFFSET(bsm_matrix, batch, 104)
 ABI_OFFSET(bsm_matrix, batch_pitch, 112)
 ABI_OFFSET(bsm_matrix, scale_batch_pitch, 120)
 
+/* bsm_sparse_matrix */
+ABI_SIZE(bsm_sparse_matrix, 160)
+ABI_OFFSET(bsm_sparse_matrix, matrix, 0)
+ABI_OFFSET(bsm_sparse_matrix, sparsity, 128)
+ABI_OFFSET(bsm_sparse_matrix, metadata, 136)
+ABI_OFFSET(bsm_sparse_matrix, metadata_pitch, 144)
+ABI_OFFSET(bsm_sparse_matrix, metadata_batch_pitch, 152)
+
 /* bsm_real_matrix */
 ABI_SIZE(bsm_real_matrix, 72)
 ABI_OFFSET(bsm_real_matrix, struct_size, 0)
@@ -115,6 +123,15 @@ ABI_OFFSET(bsm_real_matrix, row_stride, 40)
 ABI_OFFSET(bsm_real_matrix, column_stride, 48)
 ABI_OFFSET(bsm_real_matrix, batch, 56)
 ABI_OFFSET(bsm_real_matrix, batch_stride, 64)
+
+/* bsm_sparsify_stats */
+ABI_SIZE(bsm_sparsify_stats, 48)
+ABI_OFFSET(bsm_sparsify_stats, struct_size, 0)
+ABI_OFFSET(bsm_sparsify_stats, groups, 8)
+ABI_OFFSET(bsm_sparsify_stats, cut_groups, 16)
+ABI_OFFSET(bsm_sparsify_stats, cut_elements, 24)
+ABI_OFFSET(bsm_sparsify_stats, signal, 32)
+ABI_OFFSET(bsm_sparsify_stats, kept, 40)
 
 /* bsm_quantize_options */
 ABI_SIZE(bsm_quantize_options, 64)

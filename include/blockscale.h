@@ -6,6 +6,7 @@
  * In one page:
  *   - a bsm_matrix describes codes and scales that lie in the caller's memory: format, packing, scale layout;
  *   - bsm_quantize turns real numbers into such a matrix, bsm_dequantize turns it back;
+ *   - bsm_sparsify keeps half of the numbers (2:4) and quantizes these;
  *   - bsm_multiply computes D = act(alpha (A x SA)(B x SB)^T + beta C + bias), every product of operands exact;
  *   - bsm_checkpoint_open maps .safetensors and GGUF files: named tensors, without a copy,
  *     and bsm_checkpoint_find_weight finds the matrices that they make (gpt-oss, ModelOpt, compressed-tensors,
@@ -26,6 +27,7 @@
 #include "blockscale/scale_copy.h"
 #include "blockscale/matrix.h"
 #include "blockscale/quantize.h"
+#include "blockscale/sparsity.h"
 #include "blockscale/matmul.h"
 #include "blockscale/profile.h"
 #include "blockscale/npy.h"

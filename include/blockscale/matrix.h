@@ -73,6 +73,34 @@ typedef struct bsm_matrix {
     int64_t batch, batch_pitch, scale_batch_pitch;
 } bsm_matrix;
 
+/* Which elements of a row are kept; those left out are zeros that nothing stores. */
+typedef enum bsm_sparsity {
+    BSM_SPARSITY_NONE,                   /* all */
+    BSM_SPARSITY_2_4,                    /* 2 of every 4 columns */
+    BSM_SPARSITY_4_8_PAIRS,              /* 4 of every 8, in pairs of columns 2i and 2i + 1: elements of 4 bits */
+    BSM_SPARSITY_COUNT
+} bsm_sparsity;
+
+/* A matrix half of whose elements are stored.  &sparse.matrix is given where a bsm_matrix is taken: A and B of products
+ * (bsm_matmul, bsm_matmul_exact), the destination of bsm_sparsify, the source of bsm_dequantize, and the functions
+ * below; other functions refuse it.  (bsm_matrix itself does not grow: bsm_weight has one in its middle.)
+ *   matrix   struct_size is sizeof(bsm_sparse_matrix).  columns counts all elements, kept or not, and is a multiple of
+ *            4 (4_8_PAIRS: 8).  data and scales are those of an ordinary matrix of columns / 2, the kept elements of a
+ *            row in the order of their columns: pitch and batch_pitch count kept elements, and a scale is that of a
+ *            block of them.  So it covers twice as many columns, 64 of most formats, 32 of NVFP4 and of MXFP4 with
+ *            blocks of 16, as sparse products of Blackwell's tensor cores have it (CUTLASS: 64 and 32 columns of K a
+ *            scale).  Major K, no packing GGUF.
+ *   metadata 4 bits for each group of 4 columns (8): the places in it, 0 to 3, of its two kept elements (pairs), the
+ *            lower place in bits 0-1 and the higher one in bits 2-3.  Legal are 4, 8, 9, 12, 13 and 14.  Group g of a
+ *            row has bits 4 (g % 2) and up of the row's byte g / 2; rows are metadata_pitch bytes apart and matrices
+ *            metadata_batch_pitch (0: tight).  NULL where sparsity is NONE, which is an ordinary matrix. */
+typedef struct bsm_sparse_matrix {
+    bsm_matrix matrix;
+    bsm_sparsity sparsity;
+    void *metadata;
+    int64_t metadata_pitch, metadata_batch_pitch;
+} bsm_sparse_matrix;
+
 /* Checks every rule above except what only reading the data could tell; the sentence names the field.
  * Pointers may be NULL when there is nothing behind them (rows or columns 0).
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED. */
@@ -83,10 +111,14 @@ BSM_API bsm_status bsm_matrix_check(const bsm_matrix *matrix);
 BSM_API bsm_status bsm_matrix_data_bytes(const bsm_matrix *matrix, int64_t *bytes);
 BSM_API bsm_status bsm_matrix_scale_bytes(const bsm_matrix *matrix, int64_t *bytes);
 
-/* ceil(columns / block); 0 for unscaled formats. */
+/* Bytes that metadata must have, likewise: 0 unless sparse. */
+BSM_API bsm_status bsm_matrix_metadata_bytes(const bsm_matrix *matrix, int64_t *bytes);
+
+/* ceil(columns / block), of a sparse matrix ceil(columns / 2 / block); 0 for unscaled formats. */
 BSM_API int64_t bsm_matrix_scale_columns(const bsm_matrix *matrix);
 
-/* Single codes: for inspection and tests, one check per call, and so slow.  The index must lie in the matrix. */
+/* Single codes: for inspection and tests, one check per call, and so slow.  The index must lie in the matrix.  What is
+ * left out of a sparse matrix has the code 0, and cannot be set. */
 BSM_API bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
                                        uint32_t *code);
 BSM_API bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
@@ -100,6 +132,8 @@ BSM_API const char *bsm_packing_name(int packing);
 BSM_API int bsm_packing_from_name(const char *name);     /* -1 when not known */
 BSM_API const char *bsm_major_name(int major);           /* "k", "mn"; NULL for numbers not listed */
 BSM_API int bsm_major_from_name(const char *name);       /* -1 when not known */
+BSM_API const char *bsm_sparsity_name(int sparsity);     /* "none", "2:4", "4:8"; NULL for numbers not listed */
+BSM_API int bsm_sparsity_from_name(const char *name);    /* -1 when not known */
 
 /* Real numbers with any strides. */
 typedef enum bsm_real { BSM_REAL_FP32, BSM_REAL_FP16, BSM_REAL_BF16, BSM_REAL_FP64, BSM_REAL_COUNT } bsm_real;

@@ -5,6 +5,7 @@
 #include "core/core.h"
 #include "matrix/reals.h"
 #include "matrix/regions.h"
+#include "matrix/sparsity.h"
 #include "matrix/written.h"
 #include "pair.h"
 
@@ -130,7 +131,8 @@ static void run_tile(void *argument, int64_t index, int worker)
 static bsm_status resolve_operand(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix)
 {
     const bsm_status status = bsmi_operand_resolve(name, given, matrix);
-    if (status != BSM_OK || matrix->batch == 1) return status;
+    if (status != BSM_OK) return status;
+    if (matrix->batch == 1) return bsmi_metadata_check(name, matrix);
     return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name,
                      (long long)matrix->batch);
 }
@@ -163,6 +165,8 @@ static bsm_status check_overlap(const struct request *request)
     if (request->wants_magnitude) bsmi_regions_add_reals(&written, "magnitude->data", &request->magnitude);
     bsmi_regions_add_matrix(&read, "a->data", "a->scales", &request->a);
     bsmi_regions_add_matrix(&read, "b->data", "b->scales", &request->b);
+    bsmi_regions_add_metadata(&read, "a->metadata", &request->a);
+    bsmi_regions_add_metadata(&read, "b->metadata", &request->b);
     return bsmi_regions_check(&written, &read);
 }
 

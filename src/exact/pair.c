@@ -34,8 +34,8 @@ void bsmi_exact_pair_make(const struct bsmi_matrix *a, const struct bsmi_matrix 
     bsmi_exact_operand_make(a, kind, magnitude, &pair->a);
     bsmi_exact_operand_make(b, kind, magnitude, &pair->b);
 
-    const int unscaled = BSMI_EXACT_BLOCK;
-    pair->exact_block = BSMI_MIN(a->block != 0 ? a->block : unscaled, b->block != 0 ? b->block : unscaled);
+    const int most = BSMI_EXACT_BLOCK, of_a = a->block != 0 ? a->block : most, of_b = b->block != 0 ? b->block : most;
+    pair->exact_block = BSMI_MIN(most, BSMI_MIN(of_a, of_b));
     const int term_bits = pair->a.bits + pair->a.scale_bits + pair->b.bits + pair->b.scale_bits
                           + (pair->sum_kind == BSMI_SUM_FLOATS ? 0 : BLOCK_BITS);
     pair->narrow = term_bits <= BSMI_NARROW_BITS;

@@ -1,6 +1,7 @@
 /* Single codes and scales, for inspection. */
 #include "core/core.h"
 #include "rows.h"
+#include "sparsity.h"
 
 static bsm_status check_index(const char *name, int64_t index, int64_t count)
 {
@@ -19,7 +20,7 @@ static void store_one(const struct bsmi_matrix *m, int64_t batch, int64_t row, i
     bsmi_row_store_codes(m, batch, row, start, count, codes);
 }
 
-/* Where the code lies: in *row and *column of the codes as they are stored. */
+/* Where the code lies: in *row and *column of the codes as they are stored.  *column -1: it is left out. */
 static bsm_status resolve_code(const bsm_matrix *matrix, int64_t batch, int64_t *row, int64_t *column,
                                struct bsmi_matrix *m)
 {
@@ -27,10 +28,15 @@ static bsm_status resolve_code(const bsm_matrix *matrix, int64_t batch, int64_t 
     if (status == BSM_OK) status = check_index("batch", batch, m->batch);
     if (status == BSM_OK) status = check_index("row", *row, m->rows);
     if (status == BSM_OK) status = check_index("column", *column, m->columns);
-    if (status != BSM_OK || m->major == BSM_MAJOR_K) return status;
-    const int64_t stored_row = *column;
-    *m = bsmi_matrix_stored(m);
-    *column = *row, *row = stored_row;
+    if (status != BSM_OK) return status;
+    if (m->sparsity != BSM_SPARSITY_NONE) {
+        *column = bsmi_kept_column(m, batch, *row, *column);
+        *m = bsmi_matrix_stored(m);
+    } else if (m->major == BSM_MAJOR_MN) {
+        const int64_t stored_row = *column;
+        *m = bsmi_matrix_stored(m);
+        *column = *row, *row = stored_row;
+    }
     return BSM_OK;
 }
 
@@ -41,6 +47,7 @@ bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t 
     const bsm_status status = resolve_code(matrix, batch, &row, &column, &m);
     if (status != BSM_OK) return status;
     *code = 0;
+    if (column < 0) return BSM_OK;
     if (m.bits <= 8) {
         uint8_t small;
         bsmi_row_codes(&m, batch, row, column, 1, &small);
@@ -56,8 +63,12 @@ bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t 
 bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column, uint32_t code)
 {
     struct bsmi_matrix m;
+    const int64_t given = column;
     const bsm_status status = resolve_code(matrix, batch, &row, &column, &m);
     if (status != BSM_OK) return status;
+    if (column < 0)
+        return bsmi_fail(BSM_EINVAL, "column=%lld of row=%lld is left out by matrix->metadata: its code is 0",
+                         (long long)given, (long long)row);
     if (m.bits < 32 && code >> m.bits != 0)
         return bsmi_fail(BSM_EINVAL, "code=0x%x has more than the %d bits of %s", (unsigned)code, m.bits,
                          bsm_element_get((int)m.element)->name);

@@ -11,6 +11,25 @@ static struct bsmi_packing_unit packing_unit_of(const struct bsmi_matrix *m)
     return bsmi_packing_unit_of(m->packing, m->format, m->bits);
 }
 
+static bsm_status resolve_sparsity(const char *name, const bsm_sparse_matrix *given, struct bsmi_matrix *m)
+{
+    m->sparsity = given->sparsity;
+    const char *pattern = bsm_sparsity_name((int)m->sparsity);
+    if (pattern == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s->sparsity=%d is no pattern: use one of enum bsm_sparsity", name,
+                         (int)m->sparsity);
+    if (m->sparsity == BSM_SPARSITY_NONE) return BSM_OK;
+    if (m->sparsity == BSM_SPARSITY_4_8_PAIRS && m->bits != 4)
+        return bsmi_fail(BSM_EINVAL, "%s->sparsity=4:8 is for elements of 4 bits, kept in pairs; %s has %d: use 2:4",
+                         name, bsm_format_get((int)m->format)->name, m->bits);
+    if (m->packing == BSM_PACKING_GGUF)
+        return bsmi_fail(BSM_EINVAL, "%s->sparsity=%s: packing gguf has no metadata; give other codes", name, pattern);
+    if (m->major == BSM_MAJOR_MN)
+        return bsmi_fail(BSM_EUNSUPPORTED, "%s->sparsity=%s with major mn: sparse matrices are K-major", name, pattern);
+    m->block *= 2;
+    return BSM_OK;
+}
+
 static bsm_status resolve_format(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
 {
     const bsm_format_info *format = bsm_format_get((int)given->format);
@@ -45,6 +64,7 @@ struct bsmi_matrix bsmi_matrix_stored(const struct bsmi_matrix *m)
 {
     struct bsmi_matrix stored = *m;
     if (m->major == BSM_MAJOR_MN) stored.rows = m->columns, stored.columns = m->rows, stored.major = BSM_MAJOR_K;
+    if (m->sparsity != BSM_SPARSITY_NONE) stored.columns = m->columns / 2, stored.sparsity = BSM_SPARSITY_NONE;
     stored.block = 0, stored.scale = BSM_UNSCALED, stored.scale_columns = 0, stored.scales = NULL;
     return stored;
 }
@@ -54,10 +74,11 @@ struct bsmi_matrix bsmi_matrix_stored(const struct bsmi_matrix *m)
 static bsm_status check_pitch(const char *name, const char *field, int64_t pitch, const struct bsmi_matrix *m,
                               struct bsmi_packing_unit unit)
 {
-    const int64_t least = m->major == BSM_MAJOR_MN ? m->rows : m->columns;
+    const int64_t least = bsmi_matrix_stored(m).columns;
+    const char *what = m->major == BSM_MAJOR_MN ? "rows" : least != m->columns ? "columns/2" : "columns";
     if (pitch < least)
         return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= %s=%lld (or 0 for tight)", name,
-                         field, (long long)pitch, m->major == BSM_MAJOR_MN ? "rows" : "columns", (long long)least);
+                         field, (long long)pitch, what, (long long)least);
     if (pitch % unit.elements != 0)
         return bsmi_fail(BSM_EALIGN,
                          "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a %s starts on a "
@@ -113,6 +134,41 @@ static bool scale_extent(const struct bsmi_matrix *m, int64_t *bytes)
     *bytes = 0;
     if (m->scale == BSM_UNSCALED || m->packing == BSM_PACKING_GGUF || is_empty(m)) return false;
     return batch_extent(m->batch, m->scale_batch_bytes, m->map.bytes, bytes);
+}
+
+static bool metadata_extent(const struct bsmi_matrix *m, int64_t *bytes)
+{
+    int64_t rows_before, matrix;
+    *bytes = 0;
+    if (m->sparsity == BSM_SPARSITY_NONE || is_empty(m)) return false;
+    return bsmi_mul_overflows(m->rows - 1, m->metadata_row_bytes, &rows_before)
+           || bsmi_add_overflows(rows_before, bsmi_metadata_row_bytes(m), &matrix)
+           || batch_extent(m->batch, m->metadata_batch_bytes, matrix, bytes);
+}
+
+/* Columns, and where a sparse matrix's metadata lie. */
+static bsm_status resolve_metadata(const char *name, const bsm_sparse_matrix *given, struct bsmi_matrix *m)
+{
+    if (m->sparsity == BSM_SPARSITY_NONE) return BSM_OK;
+    const int group = bsmi_sparse_columns(m);
+    if (m->columns % group != 0)
+        return bsmi_fail(BSM_EINVAL, "%s->columns=%lld: with sparsity %s they are a multiple of %d", name,
+                         (long long)m->columns, bsm_sparsity_name((int)m->sparsity), group);
+    const int64_t tight = bsmi_metadata_row_bytes(m);
+    m->metadata_row_bytes = given->metadata_pitch != 0 ? given->metadata_pitch : tight;
+    if (m->metadata_row_bytes < tight)
+        return bsmi_fail(BSM_EINVAL, "%s->metadata_pitch=%lld: it counts bytes and must be >= %lld (or 0 for tight)",
+                         name, (long long)given->metadata_pitch, (long long)tight);
+    int64_t extent;
+    if (bsmi_mul_overflows(m->rows, m->metadata_row_bytes, &m->metadata_batch_bytes)) return fail_overflow(name, m);
+    if (m->batch > 1 && given->metadata_batch_pitch != 0) {
+        m->metadata_batch_bytes = given->metadata_batch_pitch;
+        if (m->metadata_batch_bytes < tight)
+            return bsmi_fail(BSM_EINVAL, "%s->metadata_batch_pitch=%lld: it counts bytes and must be >= %lld (or 0 for "
+                                         "tight)",
+                             name, (long long)given->metadata_batch_pitch, (long long)tight);
+    }
+    return metadata_extent(m, &extent) ? fail_overflow(name, m) : BSM_OK;
 }
 
 static bsm_status resolve_shape(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
@@ -201,10 +257,12 @@ static bsm_status resolve_scales(const char *name, const bsm_matrix *given, stru
     return scale_extent(m, &extent) ? fail_overflow(name, m) : BSM_OK;
 }
 
-static bsm_status check_pointers(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
+static bsm_status check_pointers(const char *name, const bsm_sparse_matrix *sparse, struct bsmi_matrix *m)
 {
+    const bsm_matrix *given = &sparse->matrix;
     m->data = given->data;
     m->scales = m->packing == BSM_PACKING_GGUF ? given->data : given->scales;
+    m->metadata = sparse->metadata;
     m->tensor_scale = given->tensor_scale;
     m->tensor_scale_use = given->tensor_scale_use;
     if (given->tensor_scale_use != BSM_TENSOR_SCALE_MULTIPLIES && given->tensor_scale_use != BSM_TENSOR_SCALE_DIVIDES)
@@ -222,38 +280,56 @@ static bsm_status check_pointers(const char *name, const bsm_matrix *given, stru
     if (m->bits > 8 && (uintptr_t)m->data % (size_t)(m->bits / 8) != 0)
         return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to its elements of %d bytes", name, (void *)m->data,
                          m->bits / 8);
+    if (m->sparsity == BSM_SPARSITY_NONE && m->metadata != NULL)
+        return bsmi_fail(BSM_EINVAL, "%s->metadata is given, but sparsity is none", name);
     if (is_empty(m)) return BSM_OK;
+    if (m->sparsity != BSM_SPARSITY_NONE && m->metadata == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s->metadata is NULL, but sparsity is %s", name,
+                         bsm_sparsity_name((int)m->sparsity));
     if (m->data == NULL) return bsmi_fail(BSM_EINVAL, "%s->data is NULL", name);
     if (m->scale != BSM_UNSCALED && m->scales == NULL)
         return bsmi_fail(BSM_EINVAL, "%s->scales is NULL, but %s has a scale per %d elements", name,
-                         bsm_format_get((int)m->format)->name, m->block);
+                         bsm_format_get((int)m->format)->name, bsm_format_get((int)m->format)->block);
     return BSM_OK;
 }
 
 /* Everything but the pointers. */
-static bsm_status resolve_description(const char *name, const bsm_matrix *given, bsm_matrix *copy,
+static bsm_status resolve_description(const char *name, const bsm_matrix *given, bsm_sparse_matrix *copy,
                                       struct bsmi_matrix *m)
 {
     memset(m, 0, sizeof *m);
     bsm_status status = bsmi_read_struct(name, given, copy, sizeof *copy);
-    if (status == BSM_OK) status = resolve_format(name, copy, m);
-    if (status == BSM_OK) status = resolve_shape(name, copy, m);
-    if (status == BSM_OK) status = resolve_scales(name, copy, m);
+    if (status == BSM_OK) status = resolve_format(name, &copy->matrix, m);
+    if (status == BSM_OK) status = resolve_sparsity(name, copy, m);
+    if (status == BSM_OK) status = resolve_shape(name, &copy->matrix, m);
+    if (status == BSM_OK) status = resolve_metadata(name, copy, m);
+    if (status == BSM_OK) status = resolve_scales(name, &copy->matrix, m);
     return status;
 }
 
 bsm_status bsmi_operand_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
 {
-    bsm_matrix copy;
+    bsm_sparse_matrix copy;
     const bsm_status status = resolve_description(name, given, &copy, m);
     return status == BSM_OK ? check_pointers(name, &copy, m) : status;
 }
 
-bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
+bsm_status bsmi_sparse_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
 {
     const bsm_status status = bsmi_operand_resolve(name, given, m);
     if (status == BSM_OK && m->major == BSM_MAJOR_MN)
         return bsmi_fail(BSM_EUNSUPPORTED, "%s->major=mn: only A and B of products may be MN-major", name);
+    return status;
+}
+
+bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
+{
+    const bsm_status status = bsmi_sparse_resolve(name, given, m);
+    if (status == BSM_OK && m->sparsity != BSM_SPARSITY_NONE)
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "%s->sparsity=%s: A and B of products, what bsm_sparsify writes and what bsm_dequantize reads "
+                         "may be sparse, nothing else",
+                         name, bsm_sparsity_name((int)m->sparsity));
     return status;
 }
 
@@ -289,7 +365,7 @@ bsm_status bsm_matrix_check(const bsm_matrix *matrix)
 bsm_status bsm_matrix_data_bytes(const bsm_matrix *matrix, int64_t *bytes)
 {
     struct bsmi_matrix m;
-    bsm_matrix copy;
+    bsm_sparse_matrix copy;
     if (bytes == NULL) return bsmi_fail(BSM_EINVAL, "bytes is NULL");
     const bsm_status status = resolve_description("matrix", matrix, &copy, &m);
     if (status == BSM_OK) (void)data_extent(&m, bytes);
@@ -299,17 +375,28 @@ bsm_status bsm_matrix_data_bytes(const bsm_matrix *matrix, int64_t *bytes)
 bsm_status bsm_matrix_scale_bytes(const bsm_matrix *matrix, int64_t *bytes)
 {
     struct bsmi_matrix m;
-    bsm_matrix copy;
+    bsm_sparse_matrix copy;
     if (bytes == NULL) return bsmi_fail(BSM_EINVAL, "bytes is NULL");
     const bsm_status status = resolve_description("matrix", matrix, &copy, &m);
     if (status == BSM_OK) (void)scale_extent(&m, bytes);
     return status;
 }
 
+bsm_status bsm_matrix_metadata_bytes(const bsm_matrix *matrix, int64_t *bytes)
+{
+    struct bsmi_matrix m;
+    bsm_sparse_matrix copy;
+    if (bytes == NULL) return bsmi_fail(BSM_EINVAL, "bytes is NULL");
+    const bsm_status status = resolve_description("matrix", matrix, &copy, &m);
+    if (status == BSM_OK) (void)metadata_extent(&m, bytes);
+    return status;
+}
+
 int64_t bsm_matrix_scale_columns(const bsm_matrix *matrix)
 {
-    bsm_matrix copy;
-    if (bsmi_read_struct("matrix", matrix, &copy, sizeof copy) != BSM_OK || copy.columns < 0) return 0;
-    const bsm_format_info *format = bsm_format_get((int)copy.format);
-    return format == NULL || format->block == 0 ? 0 : bsmi_ceil_div(copy.columns, format->block);
+    bsm_sparse_matrix copy;
+    if (bsmi_read_struct("matrix", matrix, &copy, sizeof copy) != BSM_OK || copy.matrix.columns < 0) return 0;
+    const bsm_format_info *format = bsm_format_get((int)copy.matrix.format);
+    const int64_t stored = copy.sparsity == BSM_SPARSITY_NONE ? copy.matrix.columns : copy.matrix.columns / 2;
+    return format == NULL || format->block == 0 ? 0 : bsmi_ceil_div(stored, format->block);
 }

@@ -36,6 +36,13 @@ void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const 
     }
 }
 
+void bsmi_regions_add_metadata(struct bsmi_regions *list, const char *metadata, const struct bsmi_matrix *m)
+{
+    if (m->sparsity == BSM_SPARSITY_NONE) return;
+    bsmi_regions_add(list, (struct bsmi_region){ metadata, (uintptr_t)m->metadata, m->batch, m->metadata_batch_bytes,
+                                                 m->rows, m->metadata_row_bytes, bsmi_metadata_row_bytes(m) });
+}
+
 /* One that repeats nothing has no stride: callers may give any. */
 struct dimension { int64_t count, stride; };
 static struct dimension dimension(int64_t count, int64_t stride)

@@ -16,6 +16,8 @@ void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const v
 /* Data and scales; the tensor scale is for the caller to add: some read it, some write it. */
 void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales,
                              const struct bsmi_matrix *m);
+/* Of a sparse matrix. */
+void bsmi_regions_add_metadata(struct bsmi_regions *list, const char *metadata, const struct bsmi_matrix *m);
 /* Views with no stride of 1 or -1 count as everything from their first byte to their last. */
 void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const struct bsmi_reals *r);
 

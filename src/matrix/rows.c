@@ -161,10 +161,44 @@ static void gather_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row
     for (int64_t i = 0; i < count; i++) bsmi_row_codes(&stored, batch, k + i, row, 1, codes + i);
 }
 
+/* Of a sparse matrix: kept elements [k, k + count). */
+static void read_kept(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
+                      unsigned char *codes, size_t size)
+{
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
+    if (size == 1) bsmi_row_codes(&stored, batch, row, k, count, codes);
+    else memcpy(codes, bsmi_row(&stored, batch, row) + (size_t)k * size, (size_t)count * size);
+}
+
+void bsmi_sparse_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, void *codes,
+                       size_t size)
+{
+    enum { GROUPS = 64, MOST_KEPT = 4, LARGEST = 4 };
+    const int unit = bsmi_sparse_unit(m), columns = bsmi_sparse_columns(m);
+    const int64_t end = bsmi_ceil_div(k + count, columns);
+    unsigned char kept[GROUPS * MOST_KEPT * LARGEST];
+    memset(codes, 0, (size_t)count * size);
+    for (int64_t first = k / columns; first < end; first += GROUPS) {
+        const int64_t groups = BSMI_MIN(end - first, GROUPS);
+        read_kept(m, batch, row, first * columns / 2, groups * columns / 2, kept, size);
+        for (int64_t i = 0; i < groups * 2 * unit; i++) {
+            const int64_t group = first + i / (2 * unit);
+            const int place = bsmi_metadata(m, batch, row, group) >> 2 * (i / unit % 2) & 3;
+            const int64_t at = group * columns + place * unit + i % unit - k;
+            if (at >= 0 && at < count)
+                memcpy((unsigned char *)codes + (size_t)at * size, kept + (size_t)i * size, size);
+        }
+    }
+}
+
 void bsmi_row_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, uint8_t *codes)
 {
     if (m->major == BSM_MAJOR_MN) {
         gather_codes(m, batch, row, k, count, codes);
+        return;
+    }
+    if (m->sparsity != BSM_SPARSITY_NONE) {
+        bsmi_sparse_codes(m, batch, row, k, count, codes, 1);
         return;
     }
     const unsigned char *bytes = bsmi_row(m, batch, row);
@@ -209,11 +243,28 @@ static void gather_elements(const struct bsmi_matrix *m, int64_t batch, int64_t 
     for (int64_t i = 0; i < count; i++) bsmi_row_elements(&stored, NULL, batch, k + i, row, 1, values + i);
 }
 
+/* Elements of 16 and 32 bits of a sparse matrix, by pieces without gaps. */
+static void expand_elements(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
+                            float *values)
+{
+    _Alignas(4) unsigned char codes[256 * 4];
+    struct bsmi_matrix piece = { .element = m->element, .bits = m->bits, .rows = 1, .columns = 256, .data = codes };
+    for (int64_t done = 0; done < count; done += 256) {
+        const int64_t n = BSMI_MIN(count - done, 256);
+        bsmi_sparse_codes(m, batch, row, k + done, n, codes, (size_t)m->bits / 8);
+        bsmi_row_elements(&piece, NULL, 0, 0, 0, n, values + done);
+    }
+}
+
 void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t batch, int64_t row, int64_t k,
                        int64_t count, float *values)
 {
     if (m->major == BSM_MAJOR_MN && m->bits > 8) {
         gather_elements(m, batch, row, k, count, values);
+        return;
+    }
+    if (m->sparsity != BSM_SPARSITY_NONE && m->bits > 8) {
+        expand_elements(m, batch, row, k, count, values);
         return;
     }
     const unsigned char *bytes = bsmi_row(m, batch, row);

@@ -7,8 +7,13 @@
 /* Codes [k, k + count) of a row, one per byte; elements of at most 8 bits.  Any k and count within the row. */
 void bsmi_row_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, uint8_t *codes);
 
-/* The same, written.  k is a multiple of 16; unless k + count ends the row, count is one too.  Padding bits of the
- * row's last byte (of GGUF: the rest of its last block) are written as zeros. */
+/* The codes themselves of a row of a sparse matrix, `size` bytes each: 1 for at most 8 bits, else 2 or 4.  Nothing
+ * outside the row is read or written, whatever its metadata are. */
+void bsmi_sparse_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, void *codes,
+                       size_t size);
+
+/* As bsmi_row_codes, written.  k is a multiple of 16; unless k + count ends the row, count is one too.  Padding bits of
+ * the row's last byte (of GGUF: the rest of its last block) are written as zeros. */
 void bsmi_row_store_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
                           const uint8_t *codes);
 

@@ -42,7 +42,12 @@ bsm_status bsmi_matrix_check_written(const char *name, const struct bsmi_matrix 
 {
     if (m->rows == 0 || m->columns == 0) return BSM_OK;
     struct dimension data[] = { { "pitch", m->rows, m->row_bytes }, { "batch_pitch", m->batch, m->batch_bytes } };
-    const struct dimension *found = find_overlap(data, 2, bsmi_row_used_bytes(m));
+    const struct bsmi_matrix stored = bsmi_matrix_stored(m);
+    const struct dimension *found = find_overlap(data, 2, bsmi_row_used_bytes(&stored));
+    if (found != NULL) return fail_overlap(name, found);
+    struct dimension metadata[] = { { "metadata_pitch", m->rows, m->metadata_row_bytes },
+                                    { "metadata_batch_pitch", m->batch, m->metadata_batch_bytes } };
+    found = m->sparsity == BSM_SPARSITY_NONE ? NULL : find_overlap(metadata, 2, bsmi_metadata_row_bytes(m));
     if (found != NULL) return fail_overlap(name, found);
     if (m->scale == BSM_UNSCALED || m->packing == BSM_PACKING_GGUF) return BSM_OK;
     const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR;

@@ -50,6 +50,11 @@ static bsm_status resolve_operands(const bsm_matmul *given, struct bsmi_product 
 {
     bsm_status status = bsmi_operand_resolve("a", given->a, &p->a);
     if (status == BSM_OK) status = bsmi_operand_resolve("b", given->b, &p->b);
+    const struct { const char *name; const struct bsmi_matrix *m; } operands[] = { { "a", &p->a }, { "b", &p->b } };
+    for (int i = 0; i < 2 && status == BSM_OK; i++)
+        if (operands[i].m->sparsity != BSM_SPARSITY_NONE)
+            return bsmi_fail(BSM_EUNSUPPORTED, "%s->sparsity=%s: this version has no products of sparse matrices",
+                             operands[i].name, bsm_sparsity_name((int)operands[i].m->sparsity));
     if (status == BSM_OK) status = bsmi_matrix_resolve("d", given->d, &p->d);
     p->has_c = given->c != NULL;
     if (status == BSM_OK && p->has_c) status = bsmi_matrix_resolve("c", given->c, &p->c);

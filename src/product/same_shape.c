@@ -39,6 +39,9 @@ static bsm_status same_matrix(const char *name, const struct bsmi_matrix *x, con
         { "scale_layout.tile_rows", x->map.layout.tile_rows, y->map.layout.tile_rows },
         { "scale_layout.tile_columns", x->map.layout.tile_columns, y->map.layout.tile_columns },
         { "scale_batch_pitch", x->scale_batch_bytes, y->scale_batch_bytes },
+        { "sparsity", (int64_t)x->sparsity, (int64_t)y->sparsity },
+        { "metadata_pitch", x->metadata_row_bytes, y->metadata_row_bytes },
+        { "metadata_batch_pitch", x->metadata_batch_bytes, y->metadata_batch_bytes },
         { "tensor_scale_use", (int64_t)x->tensor_scale_use, (int64_t)y->tensor_scale_use },
     };
     return compare(name, fields, (int)(sizeof fields / sizeof fields[0]));

@@ -3,6 +3,7 @@
 
 #include "matrix/reals.h"
 #include "matrix/rows.h"
+#include "matrix/sparsity.h"
 #include "matrix/written.h"
 #include "quantize/block/block.h"
 #include "core/core.h"
@@ -113,6 +114,7 @@ static bsm_status check_overlap(const struct dequantize_job *job)
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
     bsmi_regions_add_reals(&written, "destination->data", &job->destination);
     bsmi_regions_add_matrix(&read, "source->data", "source->scales", &job->source);
+    bsmi_regions_add_metadata(&read, "source->metadata", &job->source);
     bsmi_regions_add_bytes(&read, "source->tensor_scale", job->source.tensor_scale, (int64_t)sizeof(float));
     return bsmi_regions_check(&written, &read);
 }
@@ -121,7 +123,11 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
 {
     struct dequantize_job job;
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
-    bsm_status status = bsmi_matrix_resolve("source", source, &job.source);
+    bsm_status status = bsmi_sparse_resolve("source", source, &job.source);
+    const bool sparse = status == BSM_OK && job.source.sparsity != BSM_SPARSITY_NONE;
+    if (sparse && context->device != NULL)
+        return bsmi_fail(BSM_EUNSUPPORTED, "source->sparsity=%s: sparse matrices are dequantized by CPU contexts",
+                         bsm_sparsity_name((int)job.source.sparsity));
     if (status == BSM_OK) status = bsmi_reals_resolve("destination", destination, &job.destination);
     if (status == BSM_OK)
         status = bsmi_shapes_equal(
@@ -134,6 +140,7 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
         return context->device->calls->dequantize(context, &request);
     }
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("source", &job.source, &job.tensor_scale);
+    if (status == BSM_OK) status = bsmi_metadata_check("source", &job.source);
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);
     job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
@@ -141,6 +148,6 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
                                                &job.decoding);
     for (int code = 0; code < 256; code++) job.scales[code] = bsm_scale_decode(job.source.scale, (uint8_t)code);
     bsmi_parallel_for(context->threads, job.walk.tasks,
-                      job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task, &job);
+                      !sparse && job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task, &job);
     return BSM_OK;
 }

@@ -20,14 +20,26 @@ void shape_in_any_way(struct test *t, struct shape *s, const bsm_scale_layout *l
     if (rnd_below(t, 2) == 0) s->extra_pitch = 64;
 }
 
+/* Legal ones, repeatable; all there are, rows beginning elsewhere. */
+static void make_metadata(bsm_sparse_matrix *s, bsm_sparsity sparsity)
+{
+    static const unsigned char legal[] = { 0x4, 0x8, 0x9, 0xc, 0xd, 0xe };
+    const int64_t groups = s->matrix.columns / (sparsity == BSM_SPARSITY_2_4 ? 4 : 8);
+    s->matrix.struct_size = sizeof *s;
+    s->sparsity = sparsity, s->metadata_pitch = (groups + 1) / 2 + 1;
+    const int64_t bytes = (s->matrix.batch == 0 ? 1 : s->matrix.batch) * s->matrix.rows * s->metadata_pitch;
+    unsigned char *at = s->metadata = guarded_at_end((size_t)bytes, 1, 0);
+    for (int64_t i = 0; i < bytes; i++) at[i] = (unsigned char)(legal[i * 7 % 6] | legal[(i * 5 + i / 6) % 6] << 4);
+}
+
 struct operand operand_make(const struct shape *s, int poison)
 {
-    struct operand o = { .m = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows,
-                                .columns = s->columns,
-                                .batch = s->batch, .packing = s->packing, .scale_layout = s->layout,
-                                .major = s->major } };
+    struct operand o = { .sparse.matrix = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows,
+                                            .columns = s->columns, .batch = s->batch, .packing = s->packing,
+                                            .scale_layout = s->layout, .major = s->major } };
     const int64_t width = s->major == BSM_MAJOR_MN ? s->rows : s->columns,
                   height = s->major == BSM_MAJOR_MN ? s->columns : s->rows;
+    if (s->sparsity != BSM_SPARSITY_NONE) make_metadata(&o.sparse, s->sparsity);
     if (s->extra_pitch != 0) o.m.pitch = (width + 63) / 64 * 64 + s->extra_pitch;
     if (s->extra_batch_pitch != 0) {
         const int64_t pitch = o.m.pitch != 0 ? o.m.pitch : (width + 63) / 64 * 64;
@@ -84,8 +96,29 @@ struct operand operand_turned(const struct operand *from, bsm_packing packing, i
     return o;
 }
 
+struct operand operand_expanded(const struct operand *from)
+{
+    const int block = bsm_format_get((int)from->m.format)->block;
+    struct operand o = operand_make(&(struct shape){ .format = from->m.format, .rows = from->m.rows,
+                                                     .columns = from->m.columns, .batch = from->m.batch }, 0xff);
+    uint32_t code = 0;
+    uint8_t scale = 0;
+    for (int64_t b = 0; b < (from->m.batch == 0 ? 1 : from->m.batch); b++)
+        for (int64_t r = 0; r < from->m.rows; r++) {
+            for (int64_t k = 0; k < from->m.columns; k++)
+                if (bsm_matrix_get_code(&from->m, b, r, k, &code) != BSM_OK
+                    || bsm_matrix_set_code(&o.m, b, r, k, code) != BSM_OK) exit(1);
+            for (int64_t s = 0; block != 0 && s * block < from->m.columns; s++)
+                if (bsm_matrix_get_scale(&from->m, b, r, s / 2, &scale) != BSM_OK
+                    || bsm_matrix_set_scale(&o.m, b, r, s, scale) != BSM_OK) exit(1);
+        }
+    o.m.tensor_scale = from->m.tensor_scale, o.m.tensor_scale_use = from->m.tensor_scale_use;
+    return o;
+}
+
 void operand_free(struct operand *o)
 {
+    if (o->sparse.metadata != NULL) guarded_free(o->sparse.metadata);
     guarded_free(o->m.data);
     if (o->scale_bytes > 0) guarded_free(o->m.scales);
     free(o->data_copy);

@@ -8,7 +8,7 @@
 
 /* A matrix with memory of its own, guarded, and poisoned wherever nothing is owed. */
 struct operand {
-    bsm_matrix m;
+    union { bsm_matrix m; bsm_sparse_matrix sparse; };
     size_t data_bytes, scale_bytes;
     void *data_copy, *scale_copy;         /* what the buffers held when operand_freeze was called */
 };
@@ -21,6 +21,7 @@ struct shape {
     bsm_scale_layout layout;
     int64_t extra_pitch, extra_batch_pitch;          /* elements beyond tight, a multiple of 64 */
     bsm_major major;
+    bsm_sparsity sparsity;                /* metadata are random ones, a byte more a row than they need */
 };
 
 /* One of the packings that the format has, one of the layouts if it has scales (GGUF's packings: their own), and every
@@ -36,6 +37,9 @@ void operand_free(struct operand *o);
 
 /* The same numbers, MN-major. */
 struct operand operand_turned(const struct operand *o, bsm_packing packing, int64_t extra_pitch);
+
+/* The same numbers with their zeros, of a sparse operand; scales linear. */
+struct operand operand_expanded(const struct operand *o);
 
 /* Random codes.  small: integers of magnitude at most 4 (times the element's grid), scales of 1, so that sums are exact
  * in fp32; else every code but NaN, infinity and the largest exponents of wide elements; scales within +-4 octaves. */

@@ -139,6 +139,66 @@ static void only_operands_are_mn_major(struct test *t)
     bsm_context_destroy(context);
 }
 
+#define EXPECT_SPARSE(change, status, words) \
+    do { \
+        bsm_sparse_matrix s = { .matrix = good(), .sparsity = BSM_SPARSITY_2_4, .metadata = memory }; \
+        s.matrix.struct_size = sizeof s; \
+        change; \
+        expect(t, __LINE__, &s.matrix, status, words); \
+    } while (0)
+
+static void rules_of_sparse_matrices(struct test *t)
+{
+    EXPECT_SPARSE((void)0, BSM_OK, "");
+    EXPECT_SPARSE(s.sparsity = BSM_SPARSITY_COUNT, BSM_EINVAL, "sparsity=3");
+    EXPECT_SPARSE(s.sparsity = BSM_SPARSITY_NONE, BSM_EINVAL, "metadata is given, but sparsity is none");
+    EXPECT_SPARSE(s.metadata = NULL, BSM_EINVAL, "metadata is NULL, but sparsity is 2:4");
+    EXPECT_SPARSE(s.matrix.columns = 62, BSM_EINVAL, "columns=62: with sparsity 2:4");
+    EXPECT_SPARSE(s.matrix.pitch = 30, BSM_EINVAL, "pitch=30: it counts elements and must be >= columns/2=32");
+    EXPECT_SPARSE(s.matrix.pitch = 32, BSM_OK, "");
+    EXPECT_SPARSE(s.matrix.major = BSM_MAJOR_MN, BSM_EUNSUPPORTED, "sparse matrices are K-major");
+    EXPECT_SPARSE(s.matrix.packing = BSM_PACKING_GGUF, BSM_EINVAL, "packing gguf has no metadata");
+    EXPECT_SPARSE(s.metadata_pitch = 7, BSM_EINVAL, "metadata_pitch=7: it counts bytes and must be >= 8");
+    EXPECT_SPARSE(s.metadata_pitch = INT64_MAX, BSM_EOVERFLOW, "rows=");
+    EXPECT_SPARSE((s.sparsity = BSM_SPARSITY_4_8_PAIRS, s.matrix.format = BSM_MXFP8_E4M3), BSM_EINVAL,
+                  "sparsity=4:8 is for elements of 4 bits, kept in pairs; mxfp8_e4m3 has 8");
+}
+
+/* Half the codes, scales for twice the columns, four bits for each group. */
+static void sizes_of_sparse_matrices(struct test *t)
+{
+    static const struct {
+        bsm_format format;
+        bsm_sparsity sparsity;
+        int64_t columns, data, scales, metadata;
+    } sizes[] = {
+        { BSM_MXFP4, BSM_SPARSITY_2_4, 132, 4 * 33, 4 * 3, 4 * 17 },
+        { BSM_MXFP4, BSM_SPARSITY_4_8_PAIRS, 136, 4 * 34, 4 * 3, 4 * 9 },
+        { BSM_NVFP4, BSM_SPARSITY_4_8_PAIRS, 128, 4 * 32, 4 * 4, 4 * 8 },
+        { BSM_MXFP8_E4M3, BSM_SPARSITY_2_4, 64, 4 * 32, 4, 4 * 8 },
+        { BSM_FORMAT_BF16, BSM_SPARSITY_2_4, 64, 4 * 64, 0, 4 * 8 },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        int64_t data = -1, scales = -1, metadata = -1;
+        bsm_sparse_matrix s = { .matrix = { .struct_size = sizeof s, .format = sizes[i].format, .rows = 4,
+                                            .columns = sizes[i].columns }, .sparsity = sizes[i].sparsity };
+        const bsm_matrix *m = &s.matrix;
+        CHECK(t, bsm_matrix_data_bytes(m, &data) == BSM_OK && bsm_matrix_scale_bytes(m, &scales) == BSM_OK
+                     && bsm_matrix_metadata_bytes(m, &metadata) == BSM_OK);
+        if (data != sizes[i].data || scales != sizes[i].scales || metadata != sizes[i].metadata)
+            FAIL(t, "case %d: %d, %d, %d bytes", (int)i, (int)data, (int)scales, (int)metadata);
+        CHECK(t, bsm_matrix_scale_columns(m) * 4 == scales);
+        s.metadata_pitch = 40, s.matrix.batch = 2, s.metadata_batch_pitch = 1000;
+        CHECK(t, bsm_matrix_metadata_bytes(m, &metadata) == BSM_OK
+                     && metadata == 1000 + 3 * 40 + sizes[i].metadata / 4);
+        s.sparsity = BSM_SPARSITY_NONE;
+        CHECK(t, bsm_matrix_metadata_bytes(m, &metadata) == BSM_OK && metadata == 0);
+    }
+    CHECK(t, strcmp(bsm_sparsity_name(BSM_SPARSITY_4_8_PAIRS), "4:8") == 0 && bsm_sparsity_name(3) == NULL);
+    CHECK(t, bsm_sparsity_from_name("2:4") == BSM_SPARSITY_2_4 && bsm_sparsity_from_name("1:2") == -1
+                 && bsm_sparsity_from_name(NULL) == -1);
+}
+
 static void sizes_follow_the_packing(struct test *t)
 {
     static const struct {
@@ -239,7 +299,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case tests[] = {
         TEST(rules_are_enforced_by_name), TEST(codes_of_columns), TEST(only_operands_are_mn_major),
-        TEST(sizes_follow_the_packing), TEST(large_sizes_are_counted_in_64_bits),
+        TEST(rules_of_sparse_matrices), TEST(sizes_of_sparse_matrices), TEST(sizes_follow_the_packing),
+        TEST(large_sizes_are_counted_in_64_bits),
         TEST(batches_and_scales_are_addressed), TEST(tensor_scales_are_finite_and_positive),
     };
     return TEST_MAIN(argc, argv, tests);

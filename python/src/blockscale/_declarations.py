@@ -229,9 +229,22 @@ typedef struct bsm_matrix {
     bsm_major major;
     int64_t batch, batch_pitch, scale_batch_pitch;
 } bsm_matrix;
+typedef enum bsm_sparsity {
+    BSM_SPARSITY_NONE,
+    BSM_SPARSITY_2_4,
+    BSM_SPARSITY_4_8_PAIRS,
+    BSM_SPARSITY_COUNT
+} bsm_sparsity;
+typedef struct bsm_sparse_matrix {
+    bsm_matrix matrix;
+    bsm_sparsity sparsity;
+    void *metadata;
+    int64_t metadata_pitch, metadata_batch_pitch;
+} bsm_sparse_matrix;
 bsm_status bsm_matrix_check(const bsm_matrix *matrix);
 bsm_status bsm_matrix_data_bytes(const bsm_matrix *matrix, int64_t *bytes);
 bsm_status bsm_matrix_scale_bytes(const bsm_matrix *matrix, int64_t *bytes);
+bsm_status bsm_matrix_metadata_bytes(const bsm_matrix *matrix, int64_t *bytes);
 int64_t bsm_matrix_scale_columns(const bsm_matrix *matrix);
 bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
                                        uint32_t *code);
@@ -245,6 +258,8 @@ const char *bsm_packing_name(int packing);
 int bsm_packing_from_name(const char *name);
 const char *bsm_major_name(int major);
 int bsm_major_from_name(const char *name);
+const char *bsm_sparsity_name(int sparsity);
+int bsm_sparsity_from_name(const char *name);
 typedef enum bsm_real { BSM_REAL_FP32, BSM_REAL_FP16, BSM_REAL_BF16, BSM_REAL_FP64, BSM_REAL_COUNT } bsm_real;
 const char *bsm_real_name(int real);
 size_t bsm_real_bytes(int real);
@@ -334,6 +349,18 @@ int bsm_recipe_from_name(const char *name);
 const char *bsm_preset_name(int preset);
 int bsm_preset_from_name(const char *name);
 const char *bsm_preset_checked(int preset);
+
+/* sparsity.h */
+typedef struct bsm_sparsify_stats {
+    size_t struct_size;
+    int64_t groups, cut_groups;
+    int64_t cut_elements;
+    double signal, kept;
+} bsm_sparsify_stats;
+bsm_status bsm_sparsify(bsm_context *context, const bsm_real_matrix *source,
+                                const bsm_quantize_options *options, const bsm_matrix *destination,
+                                bsm_sparsify_stats *stats, bsm_quantize_stats *quantized);
+bsm_status bsm_matrix_check_metadata(const bsm_matrix *matrix);
 
 /* matmul.h */
 typedef enum bsm_activation {
