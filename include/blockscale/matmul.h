@@ -121,8 +121,8 @@ typedef enum bsm_per {
     BSM_PER_COUNT
 } bsm_per;
 
-/* One product.  A is M x K, B is N x K, each K- or MN-major (matrix.h), with the same bits; C and D are M x N (D: M x
- * N/2 when gated).
+/* One product.  A is M x K, B is N x K, each K- or MN-major or, on CPU contexts, sparse (matrix.h), with the same bits;
+ * C and D are M x N (D: M x N/2 when gated).
  *   a, b     any two formats.  Batch: a->batch and b->batch are equal, or one of them is 1 and is broadcast; scales
  *            have the batch of their operand.
  *   alpha    NULL: 1.  beta NULL: 0.  Finite or not, taken as they are; beta == 0 never reads C.
@@ -144,7 +144,7 @@ typedef enum bsm_per {
  *            columns of group g; all else (C, bias, alpha per batch) is as for such a batch, bits are those of a
  *            product of these columns alone (on GPUs but Hopper: of one in the CPU's order of sums), and a group
  *            without columns has S = 0.  Groups begin with a block: of the numbers that are not 0 all but the last are
- *            multiples of 32 (of 64 where an operand is NVFP4 in GGUF's blocks).  Groups of other sizes are filled up
+ *            multiples of 32 (64: NVFP4 in GGUF's blocks, sparse blocks of 32).  Groups of other sizes are filled up
  *            with columns of zeros in A and B before these are quantized.  B is read as it is stored.
  *   compute  EXACT, or the permission FAST.
  *   order    K, the permission ANY, or PORTABLE.
@@ -243,8 +243,8 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
  * former two more rows of A than 4096 (12.x: some 64) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
  * rounds them: then B is kept as it was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot
  * be counted.
- * Of an MN-major B a K-major copy is written, for whichever kernel: it is not made again for each product.  Kernels'
- * own orders are for weights that are given K-major.
+ * Of an MN-major or sparse B a K-major, dense copy is written, for whichever kernel: it is not made again for each
+ * product.  Kernels' own orders are for weights that are given K-major and dense.
  * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
  * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);

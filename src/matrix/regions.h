@@ -7,7 +7,7 @@
 #include "meet.h"
 #include "reals.h"
 
-enum { BSMI_MOST_REGIONS = 16 };
+enum { BSMI_MOST_REGIONS = 20 };
 struct bsmi_regions { struct bsmi_region all[BSMI_MOST_REGIONS]; int count; };
 
 /* Empty ones and NULL are not added. */

@@ -5,6 +5,7 @@
 #include "cpu/prepacked.h"
 #include "cuda_select.h"
 #include "hip_select.h"
+#include "matrix/sparsity.h"
 #include "product/k_major.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 struct bsm_plan {
     bsm_context *context;
     struct bsmi_product product;          /* its pointers are not used again */
-    struct bsmi_k_major k_major;          /* copies of MN-major operands */
+    struct bsmi_k_major k_major;          /* copies of MN-major and sparse operands */
     struct bsmi_product read;             /* the product with these, which kernels multiply */
     struct bsmi_cpu_multiply cpu;         /* of a CPU context */
     struct bsmi_hip_multiply hip;         /* of a context with a GPU of AMD */
@@ -372,6 +373,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
         return bsmi_fail(BSM_EALIGN, "panels=%p is not aligned to %d bytes", panels, (int)BSMI_ALIGNMENT);
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK && !on_device(plan)) status = bsmi_metadata_check("b", &product.b);
     if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
     return status == BSM_OK ? pack_b(plan, &product, panels) : status;
 }
@@ -400,17 +402,26 @@ static size_t describe_kernel(const bsm_plan *plan, char *text, size_t bytes)
     return length < 0 ? 0 : (size_t)length;
 }
 
+/* Behind the `length` characters that were wanted so far; how many more. */
+static size_t describe_copies(const char *what, bool a, bool b, char *text, size_t bytes, size_t length)
+{
+    const size_t used = BSMI_MIN(length, bytes);
+    if (!a && !b) return 0;
+    const int more = snprintf(bytes == 0 ? NULL : text + used, bytes - used, "; %s first: %s%s%s", what, a ? "A" : "",
+                              a && b ? ", " : "", b ? "B (once, if it is prepacked)" : "");
+    return more < 0 ? 0 : (size_t)more;
+}
+
 size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
 {
     if (plan == NULL) {
         if (bytes > 0) text[0] = '\0';
         return 0;
     }
-    const struct bsmi_k_major *k = &plan->k_major;
-    const size_t length = describe_kernel(plan, text, bytes), used = BSMI_MIN(length, bytes);
-    if (!k->a && !k->b) return length;
-    const int more = snprintf(bytes == 0 ? NULL : text + used, bytes - used,
-                              "; stored MN-major and copied K-major first: %s%s%s", k->a ? "A" : "",
-                              k->a && k->b ? ", " : "", k->b ? "B (once, if it is prepacked)" : "");
-    return more < 0 ? length : length + (size_t)more;
+    const struct bsmi_product *p = &plan->product;
+    size_t length = describe_kernel(plan, text, bytes);
+    length += describe_copies("stored MN-major and copied K-major", p->a.major == BSM_MAJOR_MN,
+                              p->b.major == BSM_MAJOR_MN, text, bytes, length);
+    return length + describe_copies("sparse, and copied with their zeros", p->a.sparsity != BSM_SPARSITY_NONE,
+                                    p->b.sparsity != BSM_SPARSITY_NONE, text, bytes, length);
 }

@@ -2,6 +2,7 @@
 #include "product.h"
 #include "core/core.h"
 #include "matrix/packing.h"
+#include "matrix/sparsity.h"
 #include "quantize/block/block.h"
 
 #define LL(x) ((long long)(x))
@@ -46,14 +47,14 @@ static bsm_status check_choices(const bsm_matmul *given)
     return status;
 }
 
-static bsm_status resolve_operands(const bsm_matmul *given, struct bsmi_product *p)
+static bsm_status resolve_operands(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
 {
     bsm_status status = bsmi_operand_resolve("a", given->a, &p->a);
     if (status == BSM_OK) status = bsmi_operand_resolve("b", given->b, &p->b);
     const struct { const char *name; const struct bsmi_matrix *m; } operands[] = { { "a", &p->a }, { "b", &p->b } };
     for (int i = 0; i < 2 && status == BSM_OK; i++)
-        if (operands[i].m->sparsity != BSM_SPARSITY_NONE)
-            return bsmi_fail(BSM_EUNSUPPORTED, "%s->sparsity=%s: this version has no products of sparse matrices",
+        if (on_device && operands[i].m->sparsity != BSM_SPARSITY_NONE)
+            return bsmi_fail(BSM_EUNSUPPORTED, "%s->sparsity=%s: sparse matrices are multiplied by CPU contexts alone",
                              operands[i].name, bsm_sparsity_name((int)operands[i].m->sparsity));
     if (status == BSM_OK) status = bsmi_matrix_resolve("d", given->d, &p->d);
     p->has_c = given->c != NULL;
@@ -274,7 +275,7 @@ bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsm
     if (status == BSM_OK && !on_device && given.stream != NULL)
         return bsmi_fail(BSM_EINVAL, "product->stream=%p: a CPU context has no streams", given.stream);
     if (status == BSM_OK) status = check_aligned("b_panels", given.b_panels, BSMI_ALIGNMENT);
-    if (status == BSM_OK) status = resolve_operands(&given, p);
+    if (status == BSM_OK) status = resolve_operands(&given, on_device, p);
     if (status == BSM_OK) status = check_shapes(&given, p);
     if (status == BSM_OK) status = given.groups != 0 ? check_groups(&given, on_device, p) : check_batches(p);
     if (status == BSM_OK) status = check_c(p);
@@ -299,6 +300,8 @@ bsm_status bsmi_product_check_data(const struct bsmi_product *p)
     bsm_status status = bsmi_matrix_tensor_scale("a", &p->a, &scale);
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("b", &p->b, &scale);
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("d", &p->d, &scale);
+    if (status == BSM_OK) status = bsmi_metadata_check("a", &p->a);
+    if (status == BSM_OK && p->b_panels == NULL) status = bsmi_metadata_check("b", &p->b);
     if (status == BSM_OK && !p->has_c && bsmi_product_reads_c(p))
         return bsmi_fail(BSM_EINVAL, "product->c is NULL, but *product->beta=%g: give C, or leave beta NULL or 0",
                          (double)*p->beta);

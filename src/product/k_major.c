@@ -1,8 +1,9 @@
-/* MN-major operands, for kernels that read K-major ones. */
+/* MN-major and sparse operands, for kernels that read K-major ones with all their elements. */
 #include "k_major.h"
 
 #include "core/core.h"
 #include "matrix/packing.h"
+#include "matrix/rows.h"
 #include "matrix/transpose.h"
 
 enum {
@@ -10,6 +11,23 @@ enum {
     COLUMNS = 128                         /* rows of the copy begin at multiples of them: of at least 64 bytes, and TMA
                                              takes whole 128 columns where it pads codes to bytes */
 };
+
+/* Scales of a sparse operand's copy, for each block of all elements, linear and tight behind the codes. */
+static bool describe_scales(const struct bsmi_matrix *from, struct bsmi_matrix *to, int64_t *bytes)
+{
+    const bsm_scale_layout linear = { .kind = BSM_LAYOUT_LINEAR };
+    const int64_t at = bsmi_round_up(*bytes, ALIGNMENT);
+    int64_t scales;
+    to->sparsity = BSM_SPARSITY_NONE, to->metadata = NULL;
+    if (from->scale == BSM_UNSCALED) return false;
+    to->block = from->block / 2;
+    to->scale_columns = bsmi_ceil_div(from->columns, to->block);
+    to->scales = (unsigned char *)((uintptr_t)to->data + (uintptr_t)at);
+    if (bsmi_scale_map_make("scale_layout", &linear, to->rows, to->scale_columns, &to->map) != BSM_OK) return true;
+    to->scale_batch_bytes = to->map.bytes;
+    return bsmi_mul_overflows(to->batch, to->map.bytes, &scales) || bsmi_add_overflows(at, scales, bytes)
+           || *bytes > INT64_MAX / 8;
+}
 
 /* The K-major matrix of the same numbers, whose codes begin at data; true if its bytes cannot be counted. */
 static bool describe_copy(const struct bsmi_matrix *from, unsigned char *data, struct bsmi_matrix *to, int64_t *bytes)
@@ -23,21 +41,27 @@ static bool describe_copy(const struct bsmi_matrix *from, unsigned char *data, s
     to->pitch = bsmi_round_up(from->columns, COLUMNS);
     to->row_bytes = to->pitch / 8 * from->bits;
     return bsmi_mul_overflows(from->rows, to->row_bytes, &to->batch_bytes)
-           || bsmi_mul_overflows(from->batch, to->batch_bytes, bytes) || *bytes > INT64_MAX / 8;
+           || bsmi_mul_overflows(from->batch, to->batch_bytes, bytes) || *bytes > INT64_MAX / 8
+           || (from->sparsity != BSM_SPARSITY_NONE && describe_scales(from, to, bytes));
+}
+
+static bool is_copied(const struct bsmi_matrix *m)
+{
+    return m->major == BSM_MAJOR_MN || m->sparsity != BSM_SPARSITY_NONE;
 }
 
 bsm_status bsmi_k_major_prepare(const struct bsmi_product *p, bool copies_a, bool copies_b, struct bsmi_k_major *k)
 {
     struct bsmi_matrix copy;
     int64_t a_bytes = 0, b_bytes = 0;
-    *k = (struct bsmi_k_major){ .a = copies_a && p->a.major == BSM_MAJOR_MN,
-                                .b = copies_b && p->b.major == BSM_MAJOR_MN };
+    *k = (struct bsmi_k_major){ .a = copies_a && is_copied(&p->a), .b = copies_b && is_copied(&p->b) };
     const struct { const char *name; const struct bsmi_matrix *m; bool copied; int64_t *bytes; } operands[] = {
         { "a", &p->a, k->a, &a_bytes }, { "b", &p->b, k->b, &b_bytes } };
     for (int i = 0; i < 2; i++)
         if (operands[i].copied && describe_copy(operands[i].m, NULL, &copy, operands[i].bytes))
-            return bsmi_fail(BSM_EOVERFLOW, "%s->major=mn: its K-major copy has more bytes than an int64_t counts",
-                             operands[i].name);
+            return bsmi_fail(BSM_EOVERFLOW, "%s->%s: its %s copy has more bytes than an int64_t counts",
+                             operands[i].name, operands[i].m->major == BSM_MAJOR_MN ? "major=mn" : "sparsity",
+                             operands[i].m->major == BSM_MAJOR_MN ? "K-major" : "dense");
     k->b_at = (size_t)bsmi_round_up(a_bytes, ALIGNMENT);
     k->b_bytes = (size_t)b_bytes;
     k->workspace_bytes = k->b_at + (size_t)bsmi_round_up(b_bytes, ALIGNMENT);
@@ -77,8 +101,34 @@ static void copy_piece(void *argument, int64_t piece, int worker)
     bsmi_transpose_piece(copy->from, copy->to, piece);
 }
 
+/* A row of a sparse operand, zeros and all. */
+static void expand_row(void *argument, int64_t index, int worker)
+{
+    enum { PIECE = 1024 };
+    const struct copy *copy = argument;
+    const struct bsmi_matrix *from = copy->from, *to = copy->to;
+    const int64_t batch = index / from->rows, row = index % from->rows;
+    (void)worker;
+    if (from->bits > 8) {
+        bsmi_sparse_codes(from, batch, row, 0, from->columns, bsmi_row(to, batch, row), (size_t)from->bits / 8);
+        return;
+    }
+    for (int64_t k = 0; k < from->columns; k += PIECE) {
+        uint8_t codes[PIECE];
+        const int64_t count = BSMI_MIN(from->columns - k, PIECE);
+        bsmi_sparse_codes(from, batch, row, k, count, codes, 1);
+        bsmi_row_store_codes(to, batch, row, k, count, codes);
+    }
+    for (int64_t s = 0; s < to->scale_columns; s++)
+        *bsmi_scale_pointer(to, batch, row, s) = *bsmi_scale_pointer(from, batch, row, s / 2);
+}
+
 void bsmi_k_major_copy(const struct bsmi_matrix *from, const struct bsmi_matrix *to, int threads)
 {
     struct copy copy = { from, to };
+    if (from->sparsity != BSM_SPARSITY_NONE) {
+        if (from->columns > 0) bsmi_parallel_for(threads, from->batch * from->rows, expand_row, &copy);
+        return;
+    }
     bsmi_parallel_for(threads, bsmi_transpose_pieces(from), copy_piece, &copy);
 }

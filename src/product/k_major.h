@@ -1,5 +1,6 @@
-/* MN-major operands, for kernels that read K-major ones: copies of their codes, in the workspace.  What is prepacked of
- * an MN-major B is its copy: panels of one size and meaning for every M, whichever kernel reads them. */
+/* MN-major and sparse operands, for kernels that read K-major ones with all their elements: copies, in the workspace.
+ * What is prepacked of such a B is its copy: panels of one size and meaning for every M, whichever kernel reads
+ * them. */
 #ifndef BSMI_K_MAJOR_H
 #define BSMI_K_MAJOR_H
 
@@ -12,7 +13,7 @@ struct bsmi_k_major {
     size_t b_bytes;                       /* of B's copy */
 };
 
-/* Which of the MN-major operands are copied, and where. */
+/* Which of the operands are copied, and where. */
 bsm_status bsmi_k_major_prepare(const struct bsmi_product *product, bool copies_a, bool copies_b,
                                 struct bsmi_k_major *k);
 

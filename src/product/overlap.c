@@ -26,6 +26,8 @@ static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)
     bsmi_regions_add_matrix(read, "a->data", "a->scales", &p->a);
     bsmi_regions_add_bytes(read, "a->tensor_scale", p->a.tensor_scale, (int64_t)sizeof(float));
     bsmi_regions_add_matrix(read, "b->data", "b->scales", &p->b);
+    bsmi_regions_add_metadata(read, "a->metadata", &p->a);
+    bsmi_regions_add_metadata(read, "b->metadata", &p->b);
     bsmi_regions_add_bytes(read, "b->tensor_scale", p->b.tensor_scale, (int64_t)sizeof(float));
     bsmi_regions_add_bytes(read, "d->tensor_scale", p->d.tensor_scale, (int64_t)sizeof(float));
     if (p->bias != NULL) {
