@@ -163,11 +163,11 @@ typedef enum bsm_per {
  * or down, which is not published, once for each term of an operand and 32 columns).  Products of one
  * term are exact but for that.  Blackwell of compute capability 10.x takes fp16 by fp16 as it is, too: without that 2,
  * and in sum |a||b| a subnormal fp16 counts as 2^-14.
- * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8 by each other as they are stored, and their
- * scales with them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are of 4 bits (MXFP4 of
- * either block with either, NVFP4 with NVFP4) its tensor cores also cut a sum behind 2^-35 of the largest product of
- * two scales among 64 columns, even if all elements under these are zeros.  No sum |a||b| knows of that: the bound of
- * these pairs on Blackwell has besides
+ * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8, fp6 and fp4 by each other as they are
+ * stored, and their scales with them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are
+ * of 4 bits (MXFP4 of either block with either; unscaled e2m1, of scale 1, with MXFP4 or itself; NVFP4 with NVFP4)
+ * its tensor cores also cut a sum behind 2^-35 of the largest product of two scales among 64 columns, even if all
+ * elements under these are zeros.  No sum |a||b| knows of that: the bound of these pairs on Blackwell has besides
  *     2^-32 sum of sA sB, once for every 16 columns, the last ones included.
  * It is nothing beside the rest unless a block of zeros, or blocks whose numbers meet zeros alone, have a scale far
  * above the others': a block of zeros under 2^40 takes a sum of 48 away.  bsm_quantize gives blocks of zeros the scale

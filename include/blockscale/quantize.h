@@ -96,9 +96,9 @@ typedef struct bsm_quantize_stats {
  * Zero block: scale code 0 (e8m0: 2^-127), elements +-0; never a NaN scale.
  * Unscaled destinations are converted element by element, divided by the tensor scale if there is one.
  * A computed tensor scale t makes the largest magnitude the largest that the format holds: t = amax / (448 * 6) for
- * NVFP4 (256 * 6 for FOUR_OVER_SIX, whose scales need room to grow by half), amax / max for unscaled e4m3 and e5m2,
- * kept within [2^-126, FLT_MAX]; 1 when amax is 0; a divisor is (448 * 6) / amax, rounded once, in the same way.  e8m0
- * formats, bf16, fp16 and fp32 refuse COMPUTED by name.
+ * NVFP4 (256 * 6 for FOUR_OVER_SIX, whose scales need room to grow by half), amax / max for unscaled codes of 4 to 8
+ * bits, kept within [2^-126, FLT_MAX]; 1 when amax is 0; a divisor is (448 * 6) / amax, rounded once, in the same way.
+ * e8m0 formats, bf16, fp16 and fp32 refuse COMPUTED by name.
  * Squares (block_rows): the largest magnitude m is that of up to block_rows rows, from a row number that is a multiple
  * of it, and the scale is stored for each of them; a matrix and its transpose quantize to the same values.  Statistics
  * count blocks row by row.  Not with FOUR_OVER_SIX and MSE, which choose by the error of one row.

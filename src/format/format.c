@@ -41,6 +41,7 @@ static const struct { const char *alias; bsm_format format; } format_aliases[] =
     { "bfloat16", BSM_FORMAT_BF16 }, { "float16", BSM_FORMAT_FP16 }, { "half", BSM_FORMAT_FP16 },
     { "float32", BSM_FORMAT_FP32 }, { "float", BSM_FORMAT_FP32 },
     { "fp8_e4m3", BSM_FORMAT_E4M3 }, { "fp8_e5m2", BSM_FORMAT_E5M2 },
+    { "fp6_e3m2", BSM_FORMAT_E3M2 }, { "fp6_e2m3", BSM_FORMAT_E2M3 }, { "fp4_e2m1", BSM_FORMAT_E2M1 },
 };
 
 static const struct { const char *alias; bsm_element element; } element_aliases[] = {

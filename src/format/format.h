@@ -44,7 +44,10 @@
         X(FORMAT_E5M2,   "e5m2",          E5M2,    UNSCALED, 0)  \
         X(FORMAT_BF16,   "bf16",          BF16,    UNSCALED, 0)  \
         X(FORMAT_FP16,   "fp16",          FP16,    UNSCALED, 0)  \
-        X(FORMAT_FP32,   "fp32",          FP32,    UNSCALED, 0)
+        X(FORMAT_FP32,   "fp32",          FP32,    UNSCALED, 0)  \
+        X(FORMAT_E3M2,   "e3m2",          E3M2,    UNSCALED, 0)  \
+        X(FORMAT_E2M3,   "e2m3",          E2M3,    UNSCALED, 0)  \
+        X(FORMAT_E2M1,   "e2m1",          E2M1,    UNSCALED, 0)
 
 /* Whether sums of this element's products are exact integers: bits of the integer without its sign, else 0; and the
  * grid. */

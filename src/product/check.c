@@ -247,6 +247,9 @@ static bsm_status check_d(const bsm_matmul *given, struct bsmi_product *p)
     p->d_nonfinite = given->d_nonfinite;
     p->d_no_saturate = given->d_no_saturate;
     const char *format = bsm_format_get((int)p->d.format)->name;
+    if (p->d.block == 0 && p->d.bits < 8)
+        return bsmi_fail(BSM_EUNSUPPORTED, "d->format=%s: D has no codes of 4 and 6 bits without block scales; give it "
+                                           "a block format, or quantize it with bsm_quantize", format);
     if (p->d.block == 0 && p->d_recipe != BSM_RECIPE_DEFAULT)
         return bsmi_fail(BSM_EINVAL, "product->d_recipe=%s: %s has no block scales; leave the recipe at default",
                          bsm_recipe_name((int)p->d_recipe), format);

@@ -156,7 +156,7 @@ bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_sca
         job->quantizer.source = job->source.type;
         return status;
     }
-    job->converter = (struct bsmi_converter){ m->element, o->rounding, o->seed, m->bits == 8 && !o->no_saturate,
+    job->converter = (struct bsmi_converter){ m->element, o->rounding, o->seed, m->bits <= 8 && !o->no_saturate,
                                               bsmi_widen(tensor_scale), m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
                                               job->source.type == BSM_REAL_FP64 };
     return BSM_OK;

@@ -2,6 +2,7 @@
 #include "convert.h"
 
 #include "core/core.h"
+#include "matrix/rows.h"
 #include "quantize/block/scale_code.h"
 #include "quantize/walk/walk.h"
 
@@ -18,19 +19,23 @@ static void divide(const struct bsmi_converter *converter, const double *x, int 
         for (int i = 0; i < count; i++) quotients[i] = converter->tensor_scale_divides ? x[i] * t : x[i] / t;
 }
 
-static void store_code(const struct bsmi_matrix *m, unsigned char *row, int64_t k, uint32_t code)
+static void store_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int count,
+                        const uint32_t *codes)
 {
-    switch (m->bits) {
-    case 8: row[k] = (unsigned char)code; break;
-    case 16: ((uint16_t *)(void *)row)[k] = (uint16_t)code; break;
-    default: ((uint32_t *)(void *)row)[k] = code; break;
+    unsigned char *bytes = bsmi_row(m, batch, row);
+    uint8_t small[BSMI_PIECE];
+    for (int i = 0; i < count; i++) {
+        if (m->bits == 16) ((uint16_t *)(void *)bytes)[k + i] = (uint16_t)codes[i];
+        else if (m->bits == 32) ((uint32_t *)(void *)bytes)[k + i] = codes[i];
+        else small[i] = (uint8_t)codes[i];
     }
+    if (m->bits <= 8) bsmi_row_store_codes(m, batch, row, k, count, small);
 }
 
 static void encode(const struct bsmi_converter *converter, const double *quotients, int count, uint64_t index,
                    uint32_t *codes)
 {
-    if (converter->saturate && converter->rounding != BSM_ROUND_STOCHASTIC) {              /* 8 bits: the fast path */
+    if (converter->saturate && converter->rounding != BSM_ROUND_STOCHASTIC) {              /* at most 8 bits */
         uint8_t small[BSMI_PIECE];
         bsmi_element_encode_nearest(converter->element, quotients, count, small);
         for (int i = 0; i < count; i++) codes[i] = small[i];
@@ -59,11 +64,10 @@ static void count_elements(const struct bsmi_converter *converter, const double 
 void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row,
                       int64_t k, const double *x, int count, uint64_t index, struct bsmi_block_stats *stats)
 {
-    unsigned char *bytes = bsmi_row(m, batch, row);
     double quotients[BSMI_PIECE] = { 0 };
     uint32_t codes[BSMI_PIECE];
     divide(converter, x, count, quotients);
     encode(converter, quotients, count, index, codes);
-    for (int i = 0; i < count; i++) store_code(m, bytes, k + i, codes[i]);
+    store_codes(m, batch, row, k, count, codes);
     if (stats != NULL) count_elements(converter, x, count, quotients, codes, stats);
 }

@@ -169,6 +169,10 @@ bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi
         return bsmi_fail(BSM_EUNSUPPORTED,
                          "source->type=fp64: GPUs quantize fp32, fp16 and bf16; round to fp32 first, or "
                          "quantize on a CPU context");
+    if (job->destination.scale == BSM_UNSCALED && job->destination.bits < 8)
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "destination->format=%s: GPUs quantize to codes of 4 and 6 bits with block scales alone; "
+                         "quantize on a CPU context", bsm_format_get((int)job->destination.format)->name);
     if (o->recipe == BSM_RECIPE_MSE)
         return bsmi_fail(BSM_EUNSUPPORTED,
                          "options->recipe=mse: GPUs have every other recipe; quantize on a CPU context");

@@ -138,7 +138,7 @@ double bsmi_tensor_scale_largest(const struct bsmi_matrix *m, bsm_recipe recipe)
     const double element = bsm_element_get((int)m->element)->max_value;
     if (m->scale == BSM_UE4M3)
         return element * (recipe == BSM_RECIPE_FOUR_OVER_SIX ? 256 : bsm_element_get(BSM_E4M3)->max_value);
-    if (m->scale == BSM_UNSCALED && m->bits == 8) return element;
+    if (m->scale == BSM_UNSCALED && m->bits <= 8) return element;
     return 0;
 }
 
@@ -147,7 +147,8 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
     const char *format = bsm_format_get((int)destination->format)->name;
     if (bsmi_tensor_scale_largest(destination, BSM_RECIPE_DEFAULT) == 0)
         return bsmi_fail(BSM_EINVAL, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and "
-                                     "takes a GIVEN tensor scale alone; nvfp4, e4m3 and e5m2 compute one", format);
+                                     "takes a GIVEN tensor scale alone; nvfp4 and unscaled fp8, fp6 and fp4 compute "
+                                     "one", format);
     if (destination->tensor_scale == NULL)
         return bsmi_fail(BSM_EINVAL,
                          "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");

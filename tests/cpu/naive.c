@@ -293,7 +293,7 @@ static bool sums_exact_blocks(const bsm_format_info *a, const bsm_format_info *b
 {
     const bool small_a = a->element == BSM_E2M1 || a->element == BSM_E2M3 || a->element == BSM_INT8;
     const bool small_b = b->element == BSM_E2M1 || b->element == BSM_E2M3 || b->element == BSM_INT8;
-    return small_a && small_b;
+    return small_a && small_b && a->block != 0 && b->block != 0;
 }
 
 float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_matrix *b, int64_t b_batch, int64_t column)

@@ -29,6 +29,7 @@ FORMATS = {                                            # element, scale, block
     "mxint8": ("int8", "e8m0", 32), "nvfp4": ("e2m1", "ue4m3", 16), "e4m3": ("e4m3", None, 0),
     "e5m2": ("e5m2", None, 0),
     "bf16": ("bf16", None, 0), "fp16": ("fp16", None, 0), "fp32": ("fp32", None, 0),
+    "e3m2": ("e3m2", None, 0), "e2m3": ("e2m3", None, 0), "e2m1": ("e2m1", None, 0),
 }
 # fraction bits, bias, bits
 TYPES = {"fp64": (52, 1023, 64), "fp32": (23, 127, 32), "fp16": (10, 15, 16), "bf16": (7, 127, 16)}

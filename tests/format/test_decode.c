@@ -215,6 +215,9 @@ static const struct {
     { BSM_FORMAT_BF16, "bf16", BSM_BF16, BSM_UNSCALED, 0, 16 },
     { BSM_FORMAT_FP16, "fp16", BSM_FP16, BSM_UNSCALED, 0, 16 },
     { BSM_FORMAT_FP32, "fp32", BSM_FP32, BSM_UNSCALED, 0, 32 },
+    { BSM_FORMAT_E3M2, "e3m2", BSM_E3M2, BSM_UNSCALED, 0, 6 },
+    { BSM_FORMAT_E2M3, "e2m3", BSM_E2M3, BSM_UNSCALED, 0, 6 },
+    { BSM_FORMAT_E2M1, "e2m1", BSM_E2M1, BSM_UNSCALED, 0, 4 },
 };
 
 static void every_format(struct test *t)

@@ -32,7 +32,7 @@ static void rules_are_enforced_by_name(struct test *t)
     CHECK(t, bsm_matrix_check(NULL) == BSM_EINVAL && strstr(bsm_last_error(), "matrix is NULL") != NULL);
     EXPECT(m.struct_size = 0, BSM_EINVAL, "struct_size is 0");
     EXPECT(m.format = BSM_FORMAT_NONE, BSM_EINVAL, "format=0");
-    EXPECT(m.format = BSM_FORMAT_COUNT, BSM_EINVAL, "format=14");
+    EXPECT(m.format = BSM_FORMAT_COUNT, BSM_EINVAL, "format=17");
     EXPECT(m.packing = BSM_PACKING_COUNT, BSM_EINVAL, "packing=6");
     EXPECT(m.packing = BSM_PACKING_BIT_STREAM, BSM_EINVAL, "packing=bit_stream does not go with mxfp4");
     EXPECT((m.format = BSM_MXFP8_E4M3, m.packing = BSM_PACKING_LOW_FIRST), BSM_EINVAL, "low_first");

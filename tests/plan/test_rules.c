@@ -97,7 +97,7 @@ static void operands(struct test *t)
     RULE(x.d.data = NULL, BSM_EINVAL, "d->data is NULL");
     RULE(x.d.scales = x.memory.d_scales, BSM_EINVAL, "d->scales is given|bf16");
     RULE(x.a.format = BSM_FORMAT_NONE, BSM_EINVAL, "a->format=0");
-    RULE(x.a.format = BSM_FORMAT_COUNT, BSM_EINVAL, "a->format=14");
+    RULE(x.a.format = BSM_FORMAT_COUNT, BSM_EINVAL, "a->format=17");
     RULE(x.a.packing = BSM_PACKING_HIGH_FIRST, BSM_EINVAL, "a->packing|mxfp8_e4m3");
     RULE(x.b.pitch = 63, BSM_EINVAL, "b->pitch=63|columns=64");
     RULE((x.b.format = BSM_MXFP4, x.b.pitch = 65), BSM_EALIGN, "b->pitch=65|multiple of 2");
@@ -122,6 +122,7 @@ static void choices(struct test *t)
     RULE(x.call.d_recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "d_recipe=8");
     RULE(x.call.d_nonfinite = (bsm_nonfinite)2, BSM_EINVAL, "d_nonfinite=2");
     RULE(x.call.activation = BSM_ACT_SWIGLU_CLAMPED, BSM_EINVAL, "swiglu_clamped|gate");
+    RULE(x.d.format = BSM_FORMAT_E2M1, BSM_EUNSUPPORTED, "d->format=e2m1|block format");
     RULE(x.call.d_recipe = BSM_RECIPE_FLOOR, BSM_EINVAL, "d_recipe=floor|bf16");
     RULE(x.call.d_no_saturate = true, BSM_EINVAL, "d_no_saturate|bf16");
     RULE(x.call.alpha = (float *)(void *)((char *)x.alpha + 2), BSM_EALIGN, "alpha|aligned");

@@ -171,6 +171,7 @@ static void unscaled_sources(struct test *t)
                                        .rows = 1,
                                        .columns = COUNT,
                                        .data = codes,
+                                       .packing = bits < 8 ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT,
                                        .tensor_scale = i == 0 ? NULL : &t_scale,
                                        .tensor_scale_use = (bsm_tensor_scale_use)divides };
                 const bsm_real_matrix to = { .struct_size = sizeof to,

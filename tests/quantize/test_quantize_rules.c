@@ -131,7 +131,7 @@ static void quantize_refuses_by_name(struct test *t)
         char sentence[256];
         snprintf(sentence, sizeof sentence,
                  "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
-                 "tensor scale alone; nvfp4, e4m3 and e5m2 compute one",
+                 "tensor scale alone; nvfp4 and unscaled fp8, fp6 and fp4 compute one",
                  refusing[i].name);
         REFUSED(refusing[i].format, c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED, BSM_EINVAL, sentence);
     }
@@ -207,7 +207,8 @@ static void sizes_of_zero(struct test *t)
                 c.source.batch = c.destination.batch = c.real_destination.batch = (int64_t)1 << 61;
             }
             if (kind >= 4) c.source.data = c.real_destination.data = c.destination.data = c.destination.scales = NULL;
-            const bool computed = format == BSM_NVFP4 || format == BSM_FORMAT_E4M3 || format == BSM_FORMAT_E5M2;
+            const bool plain = bsm_format_get(format)->block == 0 && bsm_format_get(format)->bits_per_element <= 8;
+            const bool computed = format == BSM_NVFP4 || plain;
             if (computed) c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
             if (bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats) != BSM_OK)
                 FAIL(t, "%s", bsm_last_error());

@@ -11,7 +11,7 @@ import layouts
 import matrices
 import quantizer
 import reals
-from formats import FORMATS, SCALES, UE4M3
+from formats import FORMATS, NARROW, SCALES, UE4M3
 from library import NONFINITE, QuantizeOptions, QuantizeStats, ScaleLayout, Scales, new
 from matrices import Placed
 from memory import Image
@@ -95,7 +95,7 @@ class Destination:
                 return self._check_two(numbers, policy, scale, what)
         else:
             top, bottom = quantizer.effective(numbers, scale, self.divides)
-            saturate = self.to["format"] in ("e4m3", "e5m2") and not options.get("no_saturate")
+            saturate = self.to["format"] in NARROW and not options.get("no_saturate")
             codes, scales = self.format.element.encode(top / bottom, saturate), None
         check_matrix(self.placed, None if stochastic else codes, scales, what)
         if stochastic:

@@ -6,7 +6,7 @@ import random
 
 import layouts
 from data import STYLES
-from formats import FORMATS, SCALED, packings_of
+from formats import FORMATS, NARROW, SCALED, packings_of
 
 ORDINARY_M = [1, 1, 1, 1, 2, 3, 4, 5, 8, 16, 16, 32, 48, 64, 64, 96, 128, 128, 192, 256]
 ORDINARY_N = [16, 32, 32, 48, 64, 64, 64, 96, 128, 128, 128, 160, 192, 256, 256, 384]
@@ -315,7 +315,7 @@ def _reals(rng, types, source, corner):
 def _destination(rng, name, batch):
     to = {"format": name, "storage": storage(rng, name, batch, _chance(rng, 0.25))}
     format_ = FORMATS[name]
-    scalable = format_.scale == "ue4m3" or name in ("e4m3", "e5m2")
+    scalable = format_.scale == "ue4m3" or name in NARROW
     if scalable and _chance(rng, 0.4):
         to.update(computed=True, divides=_chance(rng, 0.5))
     elif _chance(rng, 0.25):
@@ -337,7 +337,8 @@ def _policy(rng, options, format_, limits, square):
 def quantize(rng, limits, both=False):
     from reals import STYLES as NUMBERS
     rows, columns, batch = _matrix_shape(rng, limits)
-    name = rng.choice(SCALED * 3 + ["e4m3", "e5m2", "bf16", "fp16", "fp32"])
+    name = rng.choice(SCALED * 3 + ["e4m3", "e5m2", "bf16", "fp16", "fp32"]
+                      + ([] if limits.cuda else ["e3m2", "e2m3", "e2m1"]))
     format_, options = FORMATS[name], {}
     to = _destination(rng, name, batch)
     types = ["fp32", "bf16", "bf16", "fp16"] + ([] if limits.cuda else ["fp64"])
@@ -353,7 +354,7 @@ def quantize(rng, limits, both=False):
                                                           else ["bf16", "e4m3"])
         problem["columns_to"] = {"format": other, "storage": storage(rng, other, batch, _chance(rng, 0.25))}
         if to.get("computed"):
-            if FORMATS[other].scale == "ue4m3" or other in ("e4m3", "e5m2"):
+            if FORMATS[other].scale == "ue4m3" or other in NARROW:
                 problem["columns_to"].update(computed=True, divides=to["divides"])
             else:
                 del to["computed"]

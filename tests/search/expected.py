@@ -114,8 +114,10 @@ def underflow(a, b, k, order):
 
 
 def _scales_by_16(content):
-    """Of every row the scale of each 16 columns, the last ones included; 0 where it is NaN, for then the sum is,
-    too."""
+    """Of every row the scale of each 16 columns, the last ones included, 1 without scales; 0 where it is NaN, for then
+    the sum is, too."""
+    if not content.format.block:
+        return np.ones(content.codes.shape[:-1] + (-(-content.codes.shape[-1] // 16),))
     scales = SCALES[content.format.scale][content.scales]
     each = np.repeat(scales, content.format.block // 16, -1)[..., : -(-content.codes.shape[-1] // 16)]
     return np.where(np.isnan(each), 0, each)

@@ -115,9 +115,10 @@ FORMATS = {f.name: f for f in (
     Format("mxfp4", "e2m1", "e8m0", 32), Format("mxfp4_block16", "e2m1", "e8m0", 16),
     Format("mxint8", "int8", "e8m0", 32), Format("nvfp4", "e2m1", "ue4m3", 16),
     Format("e4m3", "e4m3"), Format("e5m2", "e5m2"), Format("bf16", "bf16"), Format("fp16", "fp16"),
-    Format("fp32", "fp32"),
+    Format("fp32", "fp32"), Format("e3m2", "e3m2"), Format("e2m3", "e2m3"), Format("e2m1", "e2m1"),
 )}
 SCALED = [name for name, f in FORMATS.items() if f.block]
+NARROW = [name for name, f in FORMATS.items() if not f.block and f.element.bits <= 8]
 
 
 def packings_of(name):

@@ -80,7 +80,7 @@ class Shown:
         dtype, size = np.dtype("uint8"), 1
         entries = {"low_first": -(-placed.width // 2), "high_first": -(-placed.width // 2),
                    "bit_stream": -(-placed.width // 4) * 3}.get(self.packing, placed.shape[2])
-        if self.packing == "plain" and bits > 8 or not self.format.block:
+        if self.packing == "plain" and bits > 8 or self.format.name in PLAIN:
             dtype = self.types(PLAIN[self.format.name])
             size, entries = dtype.itemsize, placed.width
         elif self.packing in ("plain", "bytes") and self.format.element.name in CODES:
@@ -136,7 +136,7 @@ class Shown:
 
     def operand(self):
         """A Matrix, or an array of plain numbers where nothing else belongs to it."""
-        if not self.format.block and self.content.tensor_scale is None and self.choices.one_of(True, False):
+        if self.format.name in PLAIN and self.content.tensor_scale is None and self.choices.one_of(True, False):
             return self.numbers.swapaxes(-1, -2) if self.placed.turned else self.codes
         return self.matrix()
 

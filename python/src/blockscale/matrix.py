@@ -76,7 +76,8 @@ class Matrix:
     last axis (columns), which is the axis that a product sums over.
 
     format        name of the format: "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "mxfp4_block16",
-                  "mxint8", "nvfp4", "e4m3", "e5m2", "bf16", "fp16", "fp32" (formats() describes them)
+                  "mxint8", "nvfp4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "bf16", "fp16", "fp32" (formats()
+                  describes them)
     shape         (rows, columns) or (batch, rows, columns), in elements
     codes         the array of codes, as packed: uint8 of shape (..., rows, columns / 2) for two 4-bit codes a byte,
                   (..., rows, 3 columns / 4) for 6 bits, (..., rows, columns) for one a byte; numbers themselves for

@@ -31,7 +31,8 @@ int operand_create_plain(struct cli *cli, struct operand *operand, bsm_format fo
  * computed. */
 static bool wants_tensor_scale(bsm_format format)
 {
-    return format == BSM_NVFP4 || format == BSM_FORMAT_E4M3 || format == BSM_FORMAT_E5M2;
+    const bsm_format_info *info = bsm_format_get((int)format);
+    return format == BSM_NVFP4 || (info->block == 0 && info->bits_per_element <= 8);
 }
 
 bsm_status operand_quantize(struct cli *cli, struct operand *operand, const float *source, int64_t pitch,

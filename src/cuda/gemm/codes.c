@@ -20,9 +20,12 @@ static int scale_blocks(const struct bsmi_gemm_instance *gemm)
 static bool is_mx(const bsm_format_info *f) { return f->scale == BSM_E8M0 && f->block == 32 && f->element != BSM_INT8; }
 
 /* Without scales they count as 1. */
-static bool is_plain_fp8(const bsm_format_info *f) { return f->block == 0 && f->bits_per_element == 8; }
+static bool is_plain(const bsm_format_info *f) { return f->block == 0 && f->bits_per_element <= 8; }
 
 static bool is_e2m1(const bsm_format_info *f, bsm_scale scale) { return f->element == BSM_E2M1 && f->scale == scale; }
+
+/* With e8m0 scales of blocks of 32, or without any. */
+static bool is_mxf4(const bsm_format_info *f) { return f->element == BSM_E2M1 && (is_mx(f) || is_plain(f)); }
 
 /* Of mma.sync; NULL: none is broken. */
 const char *bsmi_codes_rule(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b)
@@ -42,13 +45,13 @@ bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_f
     const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
     if (bsmi_codes_rule(gemm, a, b) != NULL) return false;
     switch (gemm->operands) {
-    case BSMI_OPERANDS_MXF4: return a == BSM_MXFP4 && b == BSM_MXFP4;
+    case BSMI_OPERANDS_MXF4: return is_mxf4(fa) && is_mxf4(fb);
     case BSMI_OPERANDS_MXF4NVF4:
         if (a == BSM_NVFP4 || b == BSM_NVFP4) return a == b;
         return is_e2m1(fa, BSM_E8M0) && is_e2m1(fb, BSM_E8M0) && (fa->block == 16 || fb->block == 16);
     case BSMI_OPERANDS_MXF8F6F4:
-        if (a == BSM_MXFP4 && b == BSM_MXFP4) return false; /* MXF4 has the same sums in half the time */
-        return (is_mx(fa) || is_plain_fp8(fa)) && (is_mx(fb) || is_plain_fp8(fb));
+        if (is_mxf4(fa) && is_mxf4(fb)) return false;       /* MXF4 has the same sums in half the time */
+        return (is_mx(fa) || is_plain(fa)) && (is_mx(fb) || is_plain(fb));
     default: return false;
     }
 }

@@ -258,7 +258,7 @@ def info_says_everything():
     verbose = script.run([command, "info", "--verbose"])
     script.check(all(f"{kernel['name']}: " in verbose for kernel in kernels), verbose)
     bare = json.loads(script.run([command, "info", "--json", "--cpu", "none"]))["kernels"]
-    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not is_of_gpus(kernel)) == 169, bare)
+    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not is_of_gpus(kernel)) == 256, bare)
 
 
 def examples_work_as_printed():

@@ -64,7 +64,7 @@ def one_pair_of_all_is_marked():
         marks = [words[2:] for words in lines if len(words) == 15 and re.match(r"[a-z]+\d", words[1])]
         wrong = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark == "✗"]
         served = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark != "·"]
-        script.check(len(marks) == 13 and all(len(row) == 13 for row in marks), table)
+        script.check(len(marks) == 16 and all(len(row) == 16 for row in marks), table)
         script.check(wrong == ([(4, 7)] if (4, 7) in served else []),
                      wrong)       # rows mxfp4 (5th), column nvfp4 (8th)
 

@@ -310,6 +310,10 @@ static void quantizing_with_policies(struct test *t)
         CHECK(t, bsm_quantize(c.gpu, &on_gpu, NULL, &twin.m, NULL) == BSM_EUNSUPPORTED &&
                      strstr(bsm_last_error(), "source->type=fp64: GPUs quantize fp32, fp16 and bf16") != NULL);
         on_gpu.type = BSM_REAL_FP32, on_gpu.row_stride = K;
+        const bsm_matrix narrow = { .struct_size = sizeof narrow, .format = BSM_FORMAT_E2M1, .rows = M, .columns = K,
+                                    .data = twin.m.data };
+        CHECK(t, bsm_quantize(c.gpu, &on_gpu, NULL, &narrow, NULL) == BSM_EUNSUPPORTED
+                     && strstr(bsm_last_error(), "destination->format=e2m1: GPUs quantize to codes of 4") != NULL);
         const bsm_quantize_options search = { .struct_size = sizeof search, .recipe = BSM_RECIPE_MSE };
         if (cases[i].format == BSM_MXFP4)
             CHECK(t, bsm_quantize(c.gpu, &on_gpu, &search, &twin.m, NULL) == BSM_EUNSUPPORTED &&

@@ -175,6 +175,7 @@ static void every_format_and_packing(struct test *t)
             for (int type = 0; type < BSM_REAL_FP64; type++, number++) {
                 if (type != number / 3 % 3 && !device_is_real()) continue;
                 const int bits = bsm_element_get((int)bsm_format_get(format)->element)->bits;
+                if (bits < 8 && bsm_format_get(format)->block == 0) continue;         /* refused (test_gpu_contract) */
                 const struct twin_wish wish = {
                     .format = (bsm_format)format,
                     .packing = (bsm_packing)packing,

@@ -1,5 +1,5 @@
-/* Operands that Blackwell's tensor cores multiply as they are, without scales: the bits that every kernel gives, for
- * any numbers, and what plans say of them.  On another GPU they say "skipped". */
+/* Operands without scales that Blackwell's tensor cores multiply as they are: the bits that every kernel gives, for any
+ * numbers, and what plans say of them.  On another GPU they say "skipped". */
 #include "cuda/harness/gpu.h"
 #include "cuda/sm120/product_model.h"
 
@@ -25,7 +25,7 @@ static int kernel_of(const struct contexts *c, const char *kind, bsm_format a, b
     return -1;
 }
 
-enum { M = 20, N = 40 };
+enum { M = 8, N = 40 };                   /* rows that the smallest tiles have */
 
 struct product {
     bsm_format a, b;
@@ -132,8 +132,29 @@ static void bf16_as_it_is(struct test *t)
     contexts_close(&c);
 }
 
+/* fp6 and fp4 without block scales, with scales of 1: by each other, beside codes with scales, and e2m1 by itself. */
+static void narrow_codes_as_they_are(struct test *t)
+{
+    static const struct product mixed[] = {
+        { BSM_FORMAT_E2M3, BSM_FORMAT_E3M2, 128, 0, false,
+          "A (e2m3) as stored with scales of 1, B (e3m2) as stored with scales of 1" },
+        { BSM_FORMAT_E2M1, BSM_MXFP8_E5M2, 256, 0, false, "A (e2m1) as stored with scales of 1, B (mxfp8_e5m2)" },
+    }, both_of_4_bits[] = {
+        { BSM_FORMAT_E2M1, BSM_FORMAT_E2M1, 192, 0, false, "B (e2m1) as stored with scales of 1" },
+        { BSM_MXFP4, BSM_FORMAT_E2M1, 80, 0, false, "B (e2m1) repacked with scales of 1" },
+    };
+    struct contexts c;
+    if (!opened(t, &c)) return;
+    for (int i = 0; i < 2; i++) {
+        check_product(t, &c, "mxf8f6f4", MODEL_MXF8F6F4, &mixed[i]);
+        check_product(t, &c, "mxf4", MODEL_MXF4, &both_of_4_bits[i]);
+    }
+    contexts_close(&c);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(fp16_as_it_is), TEST(bf16_as_it_is) };
+    static const struct test_case cases[] = { TEST(fp16_as_it_is), TEST(bf16_as_it_is),
+                                              TEST(narrow_codes_as_they_are) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -61,7 +61,9 @@ static void add_row(struct demo *demo, bsm_format a, bsm_format b)
 static void list_rows(struct demo *demo)
 {
     for (int f = BSM_FORMAT_NONE + 1; f < BSM_FORMAT_COUNT; f++) {
+        const bsm_format_info *info = bsm_format_get(f);
         if (f == BSM_FORMAT_FP32) demo->fp32 = demo->count;
+        if (info->block == 0 && info->bits_per_element < 8) continue;       /* nobody has such models */
         add_row(demo, (bsm_format)f, (bsm_format)f);
     }
     for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) add_row(demo, mixed[i].a, mixed[i].b);

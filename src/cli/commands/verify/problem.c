@@ -107,14 +107,14 @@ static bsm_matrix describe_operand(const struct verify_case *what, bsm_format fo
                           : describe(format, rows, what->k, variant);
 }
 
-/* K is cut into exact blocks where both elements are small integers times a power of two (matmul.h); else every product
- * is rounded by itself. */
+/* K is cut into exact blocks where both elements are small integers times a power of two and have scales (matmul.h);
+ * else every product is rounded by itself. */
 static int64_t exact_block_length(bsm_format a, bsm_format b)
 {
     const bsm_format_info *x = bsm_format_get((int)a), *y = bsm_format_get((int)b);
     const uint32_t integers = 1u << BSM_E2M1 | 1u << BSM_E2M3 | 1u << BSM_INT8;
     const bool exact_blocks = (integers >> x->element & 1) != 0 && (integers >> y->element & 1) != 0;
-    if (!exact_blocks) return 1;
+    if (!exact_blocks || x->block == 0 || y->block == 0) return 1;
     return x->block < y->block ? x->block : y->block;
 }
 
