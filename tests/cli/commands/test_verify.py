@@ -61,7 +61,7 @@ def one_pair_of_all_is_marked():
     out = script.run([faulty, "verify", "--quick"], expect=1, env=with_fault("one pair"))
     for table in re.split("^kernel ", out, flags=re.M)[1:]:
         lines = [line.split() for line in table.splitlines()]
-        marks = [words[2:] for words in lines if len(words) == 15 and re.match(r"[a-z]+\d", words[1])]
+        marks = [words[2:] for words in lines if len(words) == 18 and re.match(r"[a-z]+\d", words[1])]
         wrong = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark == "✗"]
         served = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark != "·"]
         script.check(len(marks) == 16 and all(len(row) == 16 for row in marks), table)
