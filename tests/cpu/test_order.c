@@ -84,7 +84,8 @@ static void model(const struct operand *a, const struct operand *b, uint32_t *wa
     static struct plain_row plain_a[M], plain_b[N];
     const int block_a = bsm_format_get((int)a->matrix.format)->block,
               block_b = bsm_format_get((int)b->matrix.format)->block;
-    const bool exact = small_integers(a->matrix.format) && small_integers(b->matrix.format);
+    const bool exact = block_a != 0 && block_b != 0 && small_integers(a->matrix.format)
+                       && small_integers(b->matrix.format);
     for (int64_t i = 0; i < M && exact; i++) read_plain_row(a, i, &plain_a[i]);
     for (int64_t j = 0; j < N && exact; j++) read_plain_row(b, j, &plain_b[j]);
     for (int64_t i = 0; i < M; i++)
