@@ -67,8 +67,8 @@ typedef struct bsm_context_options {
  * share what was loaded for it.  See device.h for what such contexts take and do.
  * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.  Work of
  * several threads runs on the caller's and on threads that the library makes when they are first wanted and all
- * contexts share (or on others: bsm_set_parallel).  They wait asleep, have all signals blocked that are not their own faults, and end when the library
- * is unloaded; where there can be none, callers work alone.
+ * contexts share (or on others: bsm_set_parallel).  They wait asleep, have all signals blocked that are not their own
+ * faults, and end when the library is unloaded; where there can be none, callers work alone.
  * A child of fork may go on using a context; it runs on one thread.
  * Errors: BSM_EINVAL, BSM_ENOMEM; BSM_EDEVICE (no driver, no such GPU, kernels that it cannot run, a self-test that
  * fails). */

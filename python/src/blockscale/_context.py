@@ -57,9 +57,9 @@ def _set_threads(threads: int, default: int) -> None:
 
 
 def set_threads(threads: int) -> None:
-    """How many threads of the CPU a call may use, 1 to 1024; 0: as many as the machine or OMP_NUM_THREADS gives, or with
-    blockscale.torch as many as PyTorch uses.  No bit of any result depends on it.  A Plan keeps the number that it was
-    made with."""
+    """How many threads of the CPU a call may use, 1 to 1024; 0: as many as the machine or OMP_NUM_THREADS gives, or
+    with blockscale.torch as many as PyTorch uses.  No bit of any result depends on it.  A Plan keeps the number that it
+    was made with."""
     if isinstance(threads, bool) or not 0 <= threads <= 1024:
         raise InvalidError(f"threads={threads} is not between 0 and 1024")
     _set_threads(threads, _default_threads)
