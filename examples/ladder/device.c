@@ -43,29 +43,33 @@ static CUmodule load_module(const struct device *device, const char *folder, int
     return module;
 }
 
-static int stages_of(int step) { return step == 5 ? 4 : 1; }
+/* Of a row of a tile in shared memory; an instruction's are 32. */
+static int row_bytes(const struct problem *p) { return (int)(p->block_k / p->format->instruction_k * 32); }
 
 /* Stages as in tile.cuh: a tile of A and B, and its scales, up to the next multiple of 1024. */
-static int shared_bytes(int step, const struct ladder_format *format)
+static int shared_bytes(int step, const struct problem *p)
 {
-    const int operands = (TILE_M + TILE_N) * TILE_ROW_BYTES;
-    const int scales = (TILE_M + TILE_N) * (int)format->tile_k / bsm_format_get((int)format->a)->block;
-    return stages_of(step) * ((operands + scales + 1023) / 1024 * 1024);
+    const int block = bsm_format_get((int)p->format->a)->block, columns = (int)p->block_k / block,
+              groups = (columns + SCALE_BLOCK_COLUMNS - 1) / SCALE_BLOCK_COLUMNS,
+              b_blocks = ((int)p->block_n + SCALE_BLOCK_ROWS - 1) / SCALE_BLOCK_ROWS;
+    const int operands = (TILE_M + (int)p->block_n) * row_bytes(p),
+              scales = (1 + b_blocks) * groups * SCALE_BLOCK_BYTES, stage = (operands + scales + 1023) / 1024 * 1024,
+              fit = (SHARED_BYTES - 1024) / stage;
+    return step < 5 ? stage : stage * (fit < LADDER_STAGES ? fit : LADDER_STAGES);
 }
 
-static void load_step(struct device *device, const char *folder, int step)
+CUfunction device_kernel(struct device *device, int step, const struct problem *p)
 {
-    const CUmodule module = load_module(device, folder, step);
-    for (int f = 0; f < LADDER_FORMATS; f++) {
-        char name[64];
-        CUfunction *kernel = &device->kernels[step - 1][f];
-        snprintf(name, sizeof name, "step%d_%s", step, ladder_formats[f].suffix);
-        call(device, device->cu->cuModuleGetFunction(kernel, module, name), name);
-        call(device,
-             device->cu->cuFuncSetAttribute(*kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                            shared_bytes(step, &ladder_formats[f])),
-             name);
-    }
+    char name[64];
+    CUfunction kernel;
+    CUmodule *module = &device->modules[step - 1];
+    if (*module == NULL) *module = load_module(device, device->folder, step);
+    snprintf(name, sizeof name, "step%d_%s_%dx%d", step, p->format->suffix, (int)p->block_n, (int)p->block_k);
+    if (device->cu->cuModuleGetFunction(&kernel, *module, name) != CUDA_SUCCESS) return NULL;
+    call(device,
+         device->cu->cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes(step, p)),
+         name);
+    return kernel;
 }
 
 void device_open(struct device *device, const char *kernels)
@@ -87,7 +91,7 @@ void device_open(struct device *device, const char *kernels)
              device->name, major);
     call(device, cu->cuDevicePrimaryCtxRetain(&context, first), "cuDevicePrimaryCtxRetain");
     call(device, cu->cuCtxPushCurrent(context), "cuCtxPushCurrent");
-    for (int step = 1; step <= LADDER_KERNELS; step++) load_step(device, kernels, step);
+    device->folder = kernels;
 }
 
 /* ---- problems ---- */
@@ -103,31 +107,34 @@ static CUdeviceptr upload(const struct device *device, struct loaded *x, const v
 
 enum { MAP_BYTES = 0, MAP_E2M1_PADDED = 14 }; /* CU_TENSOR_MAP_DATA_TYPE_: UINT8, 16U4_ALIGN16B */
 
-/* Rows in boxes of 128 bytes of shared memory x box_rows, with the swizzle that the products want. */
+/* Rows in boxes of `bytes` of shared memory, 128 at most, x box_rows, with the swizzle of as many bytes. */
 static void map_rows(const struct device *device, struct ladder_map *map, CUdeviceptr data, const bsm_matrix *matrix,
-                     int64_t data_bytes, uint32_t box_rows, bool padded)
+                     int64_t data_bytes, int bytes, uint32_t box_rows, bool padded)
 {
     const uint64_t row_bytes = (uint64_t)(data_bytes / matrix->rows);
     const uint64_t sizes[] = { padded ? 2 * row_bytes : row_bytes, (uint64_t)matrix->rows }, strides[] = { row_bytes };
-    const uint32_t box[] = { TILE_ROW_BYTES, box_rows }, steps[] = { 1, 1 };
+    const uint32_t box[] = { (uint32_t)(bytes < PANEL_BYTES ? bytes : PANEL_BYTES), box_rows }, steps[] = { 1, 1 };
+    const int swizzle = box[0] == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                        : box[0] == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                       : CU_TENSOR_MAP_SWIZZLE_32B;
     call(device,
          device->cu->cuTensorMapEncodeTiled(map, padded ? MAP_E2M1_PADDED : MAP_BYTES, 2, (void *)(uintptr_t)data,
-                                            sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                                            sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
          "cuTensorMapEncodeTiled of an operand");
 }
 
 /* Blocks of 128x4: 512 bytes are two lines of 256; boxes have a tile's scales of 128 rows, or of 256. */
 static void map_blocks(const struct device *device, struct ladder_map *map, CUdeviceptr data, const struct operand *x,
-                       int64_t tile_k, uint32_t box_rows)
+                       int64_t block_k, uint32_t box_rows)
 {
     const uint64_t blocks_along_k = (uint64_t)((x->scale_columns + SCALE_BLOCK_COLUMNS - 1) / SCALE_BLOCK_COLUMNS),
                    row_bytes = blocks_along_k * SCALE_BLOCK_BYTES;
-    const uint32_t groups = (uint32_t)(tile_k / bsm_format_get((int)x->matrix.format)->block / SCALE_BLOCK_COLUMNS);
+    const int64_t groups = block_k / bsm_format_get((int)x->matrix.format)->block / SCALE_BLOCK_COLUMNS;
+    if (groups == 0 || box_rows < SCALE_BLOCK_ROWS) return; /* steps 1 and 2 alone have such blocks */
     const uint64_t sizes[] = { 256, 2 * blocks_along_k, (uint64_t)x->packed_bytes / row_bytes },
                    strides[] = { 256, row_bytes };
-    const uint32_t box[] = { 256, 2 * groups, box_rows / SCALE_BLOCK_ROWS }, steps[] = { 1, 1, 1 };
+    const uint32_t box[] = { 256, (uint32_t)(2 * groups), box_rows / SCALE_BLOCK_ROWS }, steps[] = { 1, 1, 1 };
     call(device,
          device->cu->cuTensorMapEncodeTiled(map, MAP_BYTES, 3, (void *)(uintptr_t)data, sizes, strides, box, steps,
                                             CU_TENSOR_MAP_INTERLEAVE_NONE, 0, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
@@ -156,14 +163,15 @@ void device_load(const struct device *device, const struct problem *p, struct lo
     };
     memcpy(x->scales, scales, sizeof scales);
     x->a = upload(device, x, a->matrix.data, a->data_bytes), x->b = upload(device, x, b->matrix.data, b->data_bytes);
-    map_rows(device, &q->a, x->a, &a->matrix, a->data_bytes, TILE_M, p->format->a_is_padded);
-    map_rows(device, &q->b, x->b, &b->matrix, b->data_bytes, TILE_N, p->format->b_is_padded);
-    map_blocks(device, &q->a_blocks, scales[0][PACKED], a, p->format->tile_k, TILE_M);
-    map_blocks(device, &q->b_blocks, scales[1][PACKED], b, p->format->tile_k, TILE_N);
+    map_rows(device, &q->a, x->a, &a->matrix, a->data_bytes, row_bytes(p), TILE_M, p->format->a_is_padded);
+    map_rows(device, &q->b, x->b, &b->matrix, b->data_bytes, row_bytes(p), (uint32_t)p->block_n,
+             p->format->b_is_padded);
+    map_blocks(device, &q->a_blocks, scales[0][PACKED], a, p->block_k, TILE_M);
+    map_blocks(device, &q->b_blocks, scales[1][PACKED], b, p->block_k, (uint32_t)p->block_n);
     q->d = (void *)(uintptr_t)upload(device, x, NULL, d_bytes(x));
     q->d_is_half = p->d_is_half;
     q->d_pitch = x->d_pitch, q->m = (int32_t)p->m, q->n = (int32_t)p->n;
-    q->k_tiles = (int32_t)((p->k + p->format->tile_k - 1) / p->format->tile_k);
+    q->k_tiles = (int32_t)((p->k + p->block_k - 1) / p->block_k);
     q->scale_columns = (int32_t)a->linear_pitch;
     device_clear(device, x);
     device_wait(device, "copies to the device");
@@ -174,10 +182,11 @@ void device_unload(const struct device *device, struct loaded *x)
     while (x->allocations > 0) call(device, device->cu->cuMemFree(x->memory[--x->allocations]), "cuMemFree");
 }
 
-void device_launch(const struct device *device, struct loaded *x, int step)
+void device_launch(const struct device *device, struct loaded *x, int step, CUfunction kernel)
 {
     const struct problem *p = x->problem;
-    const unsigned rows = (unsigned)((p->m + TILE_M - 1) / TILE_M), columns = (unsigned)((p->n + TILE_N - 1) / TILE_N);
+    const unsigned rows = (unsigned)((p->m + TILE_M - 1) / TILE_M),
+                   columns = (unsigned)((p->n + p->block_n - 1) / p->block_n);
     const unsigned all = rows * columns, processors = (unsigned)device->processors;
     const bool persistent = step == 5;
     const CUlaunchConfig config = { .gridDimX = persistent ? (all < processors ? all : processors) : rows,
@@ -186,13 +195,11 @@ void device_launch(const struct device *device, struct loaded *x, int step)
                                     .blockDimX = 128,
                                     .blockDimY = 1,
                                     .blockDimZ = 1,
-                                    .sharedMemBytes = (unsigned)shared_bytes(step, p->format) };
+                                    .sharedMemBytes = (unsigned)shared_bytes(step, p) };
     x->parameters.a_scales = (const uint8_t *)(uintptr_t)x->scales[0][layout_of(step)];
     x->parameters.b_scales = (const uint8_t *)(uintptr_t)x->scales[1][layout_of(step)];
     void *parameters[] = { &x->parameters };
-    call(device,
-         device->cu->cuLaunchKernelEx(&config, device->kernels[step - 1][p->format - ladder_formats], parameters, NULL),
-         "cuLaunchKernelEx");
+    call(device, device->cu->cuLaunchKernelEx(&config, kernel, parameters, NULL), "cuLaunchKernelEx");
 }
 
 void device_wait(const struct device *device, const char *what)

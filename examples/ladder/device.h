@@ -11,12 +11,16 @@ struct device {
     char name[128];
     bool simulated;
     int processors;
-    CUfunction kernels[LADDER_KERNELS][LADDER_FORMATS];
+    const char *folder;
+    CUmodule modules[LADDER_KERNELS]; /* those that were asked for */
 };
 
-/* Opens the first device, and loads step1.fatbin (or .ptx), ... of the folder.  Ends the program, with a sentence, if
- * it cannot. */
+/* Opens the first device; its kernels are those of step1.fatbin (or .ptx), ... of the folder.  Ends the program, with
+ * a sentence, if it cannot. */
 void device_open(struct device *device, const char *kernels);
+
+/* The kernel of a step for this format and these blocks, ready to be launched; NULL if the step has none. */
+CUfunction device_kernel(struct device *device, int step, const struct problem *problem);
 
 /* A problem on the device, ready for any step. */
 enum { LINEAR, TILES, PACKED };
@@ -31,9 +35,9 @@ struct loaded {
 void device_load(const struct device *device, const struct problem *problem, struct loaded *loaded);
 void device_unload(const struct device *device, struct loaded *loaded);
 
-/* Puts one launch of a step, 1 to LADDER_KERNELS, into the default stream; device_wait ends the program if anything
- * went wrong. */
-void device_launch(const struct device *device, struct loaded *loaded, int step);
+/* Puts one launch of the kernel of a step, 1 to LADDER_KERNELS, into the default stream; device_wait ends the program
+ * if anything went wrong. */
+void device_launch(const struct device *device, struct loaded *loaded, int step, CUfunction kernel);
 void device_wait(const struct device *device, const char *what);
 
 /* D, d_pitch floats a row (of fp16 D its values); the caller frees it.  Before a launch: what device_clear left there,

@@ -4,9 +4,16 @@
 
 #include <stdint.h>
 
-/* A tile of D, for every step: 128 rows of A and 256 of B, 128 bytes of each along K (padded e2m1: 64 bytes in global
- * memory). */
-enum { TILE_M = 128, TILE_N = 256, TILE_ROW_BYTES = 128 };
+/* A tile of D has 128 rows of A; how many of B, and how much of K is loaded at a time, each kernel says in its name
+ * ("step1_mxfp8_256x128": block N x block K, in elements). */
+enum { TILE_M = 128 };
+
+/* Bytes of a row that one copy by TMA brings, at most: the widest swizzle.  A tile with longer rows lies in several
+ * panels of them. */
+enum { PANEL_BYTES = 128 };
+
+/* Shared memory of a CTA; stages of step 5: as many as fit, up to 4, but for the 1 KiB of its barriers. */
+enum { SHARED_BYTES = 232448, LADDER_STAGES = 4 };
 
 /* The last step is the library's own kernel; the others have kernels here. */
 enum { LADDER_STEPS = 6, LADDER_KERNELS = 5 };

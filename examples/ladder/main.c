@@ -22,6 +22,8 @@ struct options {
     int step;                           /* 0: all */
     const struct ladder_format *format; /* NULL: all */
     int64_t m, n, k;
+    int64_t block_n, block_k; /* of the kernels; block_k 0: 128 bytes */
+    bool all_blocks;
     bool whole, normal; /* data: both without --data */
     bool half;          /* D in fp16 */
     bool list, verify, bench;
@@ -30,7 +32,7 @@ struct options {
 
 static const char usage[] =
     "usage: ladder [--list] [--step N] [--format NAME] [--m M] [--n N] [--k K] [--data KIND] [--d TYPE]\n"
-    "              [--verify] [--bench] [--kernels FOLDER] [--tile TILE]\n"
+    "              [--verify] [--bench] [--kernels FOLDER] [--block NxK] [--tile TILE]\n"
     "  D = (A x SA)(B x SB)^T by steps that each do one thing better, on a GPU with tensor memory (sm_100a).\n"
     "  --list     steps and formats\n"
     "  --step     1 to 6; without: all\n"
@@ -41,6 +43,8 @@ static const char usage[] =
     "  --verify   against the exact product (without --bench: done anyway)\n"
     "  --bench    TFLOP/s; on cudasim counts of what was executed, and no time\n"
     "  --kernels  the folder of step1.fatbin, ... (or step1.ptx, ...)\n"
+    "  --block    of steps 1 to 5: 64x512 (rows of B x elements of K) or all that the folder has; without: 128 bytes\n"
+    "             of a row along K and 256 rows of B\n"
     "  --tile     of step 6: another kernel of the library, such as 256x256 (a pair of CTAs); "
     "without: 128x256, that of the other steps\n"
     "example: BLOCKSCALE_LIBCUDA=lib/libcudasim.so CUDASIM_DEVICE=sm_100a bin/ladder --step 4 --format nvfp4\n";
@@ -65,16 +69,31 @@ static int64_t number(const char *name, const char *text, int64_t most)
     return value;
 }
 
+static void read_block(struct options *o, const char *text)
+{
+    int n, k, end = 0;
+    o->all_blocks = strcmp(text, "all") == 0;
+    if (o->all_blocks) return;
+    if (sscanf(text, "%dx%d%n", &n, &k, &end) != 2 || text[end] != '\0' || n < 1 || k < 1)
+        wrong_usage("--block is NxK, such as 64x512, or all, not ", text);
+    o->block_n = n, o->block_k = k;
+}
+
 static struct options read_options(int argc, char **argv)
 {
     static const struct option known[] = {
-        { "list", 0, NULL, 'l' },    { "step", 1, NULL, 's' }, { "format", 1, NULL, 'f' }, { "m", 1, NULL, 'm' },
-        { "n", 1, NULL, 'n' },       { "k", 1, NULL, 'k' },    { "verify", 0, NULL, 'v' }, { "bench", 0, NULL, 'b' },
-        { "kernels", 1, NULL, 'K' }, { "data", 1, NULL, 'd' }, { "tile", 1, NULL, 't' },   { "help", 0, NULL, 'h' },
-        { "d", 1, NULL, 'D' },
-        { NULL, 0, NULL, 0 }
+        { "list", 0, NULL, 'l' },    { "step", 1, NULL, 's' },  { "format", 1, NULL, 'f' }, { "m", 1, NULL, 'm' },
+        { "n", 1, NULL, 'n' },       { "k", 1, NULL, 'k' },     { "verify", 0, NULL, 'v' }, { "bench", 0, NULL, 'b' },
+        { "kernels", 1, NULL, 'K' }, { "data", 1, NULL, 'd' },  { "tile", 1, NULL, 't' },   { "help", 0, NULL, 'h' },
+        { "d", 1, NULL, 'D' },       { "block", 1, NULL, 'B' }, { NULL, 0, NULL, 0 }
     };
-    struct options o = { .m = 256, .n = 512, .k = 512, .whole = true, .normal = true, .kernels = LADDER_KERNELS_FOLDER,
+    struct options o = { .m = 256,
+                         .n = 512,
+                         .k = 512,
+                         .block_n = 256,
+                         .whole = true,
+                         .normal = true,
+                         .kernels = LADDER_KERNELS_FOLDER,
                          .tile = "128x256" };
     int c;
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) switch (c) {
@@ -98,11 +117,14 @@ static struct options read_options(int argc, char **argv)
         case 'v': o.verify = true; break;
         case 'b': o.bench = true; break;
         case 'K': o.kernels = optarg; break;
+        case 'B': read_block(&o, optarg); break;
         case 't': o.tile = optarg; break;
         case 'h': fputs(usage, stdout); exit(0);
         default: fputs(usage, stderr); exit(2);
         }
     if (optind < argc) wrong_usage("not understood: ", argv[optind]);
+    if ((o.all_blocks || o.block_k != 0) && (o.step == 0 || o.step > LADDER_KERNELS))
+        wrong_usage("--block wants --step, 1 to 5", "");
     if (!o.bench) o.verify = true;
     return o;
 }
@@ -117,7 +139,8 @@ static int list(void)
 /* ---- what is done with a step ---- */
 
 struct run {
-    const struct device *device;
+    struct device *device;
+    CUfunction kernels[LADDER_KERNELS];
     bsm_context *cpu, *gpu;               /* gpu: for step 6 */
     struct loaded x;
     struct library_product product;       /* of step 6 */
@@ -125,7 +148,7 @@ struct run {
 
 static void launch(struct run *run, int step)
 {
-    if (step <= LADDER_KERNELS) device_launch(run->device, &run->x, step);
+    if (step <= LADDER_KERNELS) device_launch(run->device, &run->x, step, run->kernels[step - 1]);
     else library_launch(&run->product);
 }
 
@@ -173,8 +196,11 @@ static bool run_step(struct run *run, const struct options *o, int step)
 {
     const struct problem *p = run->x.problem;
     const bool right = !o->verify || verify(run, step) == 0;
-    printf("step %d  %-12s %lld x %lld x %lld, %s numbers%s\n", step, p->format->name, (long long)p->m, (long long)p->n,
-           (long long)p->k, p->data == WHOLE_NUMBERS ? "whole" : "normal",
+    char block[48] = "";
+    if (o->all_blocks || o->block_k != 0)
+        snprintf(block, sizeof block, ", blocks of %d x %d", (int)p->block_n, (int)p->block_k);
+    printf("step %d  %-12s %lld x %lld x %lld%s, %s numbers%s\n", step, p->format->name, (long long)p->m,
+           (long long)p->n, (long long)p->k, block, p->data == WHOLE_NUMBERS ? "whole" : "normal",
            !o->verify ? ""
            : right    ? ": right"
                       : ": WRONG");
@@ -184,21 +210,56 @@ static bool run_step(struct run *run, const struct options *o, int step)
 
 static bool wants(const struct options *o, int step) { return o->step == 0 || o->step == step; }
 
+static CUfunction kernel_of(struct run *run, const struct options *o, int step, const struct problem *p)
+{
+    const CUfunction kernel = device_kernel(run->device, step, p);
+    if (kernel == NULL)
+        stop("step %d has no kernel for %s with blocks of %d x %d in %s", step, p->format->name, (int)p->block_n,
+             (int)p->block_k, o->kernels);
+    return kernel;
+}
+
 /* Returns how many products came out wrong. */
+static int run_problem(struct run *run, const struct options *o, struct problem *problem)
+{
+    int wrong = 0;
+    for (int step = 1; step <= LADDER_KERNELS; step++)
+        if (wants(o, step)) run->kernels[step - 1] = kernel_of(run, o, step, problem);
+    problem_make(problem, run->cpu);
+    device_load(run->device, problem, &run->x);
+    for (int step = 1; step <= LADDER_KERNELS; step++)
+        if (wants(o, step)) wrong += !run_step(run, o, step);
+    if (wants(o, LADDER_STEPS)) {
+        library_plan(&run->product, run->gpu, &run->x, o->tile);
+        wrong += !run_step(run, o, LADDER_STEPS);
+        library_free(&run->product);
+    }
+    device_unload(run->device, &run->x);
+    problem_free(problem);
+    return wrong;
+}
+
+/* Every block of which the step has a kernel. */
+static int run_all_blocks(struct run *run, const struct options *o, struct problem *problem)
+{
+    int wrong = 0;
+    for (problem->block_n = 32; problem->block_n <= 256; problem->block_n *= 2)
+        for (problem->block_k = 32; problem->block_k <= 512; problem->block_k *= 2)
+            if (device_kernel(run->device, o->step, problem) != NULL) wrong += run_problem(run, o, problem);
+    return wrong;
+}
+
 static int run_format(struct run *run, const struct options *o, const struct ladder_format *format, enum data data)
 {
-    struct problem problem;
-    int wrong = 0;
-    problem_make(&problem, run->cpu, format, o->m, o->n, o->k, data);
-    problem.d_is_half = o->half;
-    device_load(run->device, &problem, &run->x);
-    if (wants(o, LADDER_STEPS)) library_plan(&run->product, run->gpu, &run->x, o->tile);
-    for (int step = 1; step <= LADDER_STEPS; step++)
-        if (wants(o, step)) wrong += !run_step(run, o, step);
-    if (wants(o, LADDER_STEPS)) library_free(&run->product);
-    device_unload(run->device, &run->x);
-    problem_free(&problem);
-    return wrong;
+    struct problem problem = { .format = format,
+                               .m = o->m,
+                               .n = o->n,
+                               .k = o->k,
+                               .data = data,
+                               .d_is_half = o->half,
+                               .block_n = o->block_n,
+                               .block_k = o->block_k != 0 ? o->block_k : format->block_k };
+    return o->all_blocks ? run_all_blocks(run, o, &problem) : run_problem(run, o, &problem);
 }
 
 static void create(bsm_backend backend, bsm_context **context)

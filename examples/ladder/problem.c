@@ -147,17 +147,17 @@ static void operand_free(struct operand *x)
     free(x->matrix.data), free(x->matrix.scales), free(x->tiles), free(x->packed);
 }
 
-void problem_make(struct problem *p, bsm_context *context, const struct ladder_format *format, int64_t m, int64_t n,
-                  int64_t k, enum data data)
+void problem_make(struct problem *p, bsm_context *context)
 {
+    const struct ladder_format *format = p->format;
+    const int64_t m = p->m, n = p->n, k = p->k;
     if (m < 1 || n < 1 || m > 1 << 24 || n > 1 << 24)
         stop("M is %lld, N is %lld: each is 1 to 16777216", (long long)m, (long long)n);
-    const int64_t multiple = format->a_is_padded || format->b_is_padded ? format->tile_k : 32; /* what TMA describes */
+    const int64_t multiple = format->a_is_padded || format->b_is_padded ? format->block_k : 32; /* what TMA describes */
     if (k < 1 || k % multiple != 0 || k > 1 << 20)
         stop("K is %lld: for %s it is a multiple of %d, up to 1048576", (long long)k, format->name, (int)multiple);
-    *p = (struct problem){ .format = format, .m = m, .n = n, .k = k, .data = data };
-    operand_make(&p->a, context, format->a, m, k, format->tile_k, data);
-    operand_make(&p->b, context, format->b, n, k, format->tile_k, data);
+    operand_make(&p->a, context, format->a, m, k, p->block_k, p->data);
+    operand_make(&p->b, context, format->b, n, k, p->block_k, p->data);
 }
 
 void problem_free(struct problem *p) { operand_free(&p->a), operand_free(&p->b); }

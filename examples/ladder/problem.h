@@ -9,7 +9,7 @@
 struct ladder_format {
     const char *name, *suffix; /* on the command line; of the kernels' names */
     bsm_format a, b;
-    int64_t tile_k, instruction_k; /* elements of K: of a tile, of one instruction */
+    int64_t block_k, instruction_k; /* elements of K: of 128 bytes in shared memory, of one instruction */
     bool a_is_padded, b_is_padded; /* e2m1 beside e4m3: TMA spreads it to a byte each */
 };
 enum { LADDER_FORMATS = 5 };
@@ -29,14 +29,15 @@ struct operand {
 struct problem {
     const struct ladder_format *format;
     int64_t m, n, k;
+    int64_t block_n, block_k; /* of the kernels */
     enum data data;
     bool d_is_half;                       /* D is fp16, sums rounded once to nearest */
     struct operand a, b;
 };
 
-/* Ends the program, with the library's sentence, if that is not possible. */
-void problem_make(struct problem *problem, bsm_context *context, const struct ladder_format *format, int64_t m,
-                  int64_t n, int64_t k, enum data data);
+/* Fills in what the operands hold; the fields up to `d_is_half` are given.  Ends the program, with the library's
+ * sentence, if that is not possible. */
+void problem_make(struct problem *problem, bsm_context *context);
 void problem_free(struct problem *problem);
 
 /* D, m rows d_pitch floats apart (of fp16 D its values), against the exact product: whole numbers bit by bit, others

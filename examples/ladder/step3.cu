@@ -33,7 +33,7 @@ template <class F> __device__ static inline void step3(const ladder_parameters &
     __shared__ uint32_t address;
     uint64_t *full = &barriers[0], *done = &barriers[1];
     stage<F> &s = stages<F>()[0];
-    const int m = (int)blockIdx.x * TILE_M, n = (int)blockIdx.y * TILE_N;
+    const int m = (int)blockIdx.x * TILE_M, n = (int)blockIdx.y * F::N;
     if (threadIdx.x == 0) init_barriers(barriers, 2);
     const uint32_t tensor = allocate_columns(&address);
 
@@ -45,24 +45,24 @@ template <class F> __device__ static inline void step3(const ladder_parameters &
         }
         __syncwarp();
         wait(full, k & 1);
-        read<TILE_M, F::GROUPS>(&s.a_scales).store(tensor + A_SCALE_COLUMN);
-        read<TILE_N, F::GROUPS>(s.b_scales).store(tensor + B_SCALE_COLUMN);
+        read<TILE_M, F::GROUPS>(&s.a_scales).store(tensor + F::A_SCALE_COLUMN);
+        read<F::N, F::GROUPS>(s.b_scales).store(tensor + F::B_SCALE_COLUMN);
         tcgen05_wait_st();
         fence_proxy_async();              /* behind the reads of scales: TMA fills their place again */
         tcgen05_fence_before_thread_sync();
         __syncthreads();
         if (threadIdx.x == 0) {
             tcgen05_fence_after_thread_sync();
-            multiply<F>(tensor, s, k > 0);
+            multiply<F>(tensor, 0, s, k > 0);
             tcgen05_commit<1>(shared_address(done));
         }
         __syncwarp();
         wait(done, k & 1);
         tcgen05_fence_after_thread_sync();
     }
-    store_tile(p, tensor, m, n);
+    store_tile<F>(p, tensor, 0, m, n);
     __syncthreads();
     release_columns(tensor);
 }
 
-LADDER_KERNELS(step3)
+LADDER_ONE_STAGE_KERNELS(step3)

@@ -21,7 +21,7 @@ __device__ static inline void multiply_all(const ladder_parameters &p, stage<F> 
         load_scales<F>(p, s, full, k, m, n);
         wait(full, k & 1);
         copy_scales<F>(tensor, s);
-        multiply<F>(tensor, s, k > 0);
+        multiply<F>(tensor, 0, s, k > 0);
         tcgen05_commit<1>(shared_address(done));
     }
 }
@@ -31,7 +31,7 @@ template <class F> __device__ static inline void step4(const ladder_parameters &
     __shared__ uint64_t barriers[2];
     __shared__ uint32_t address;
     uint64_t *full = &barriers[0], *done = &barriers[1];
-    const int m = (int)blockIdx.x * TILE_M, n = (int)blockIdx.y * TILE_N;
+    const int m = (int)blockIdx.x * TILE_M, n = (int)blockIdx.y * F::N;
     if (threadIdx.x == 0) init_barriers(barriers, 2);
     const uint32_t tensor = allocate_columns(&address);
 
@@ -39,9 +39,9 @@ template <class F> __device__ static inline void step4(const ladder_parameters &
     __syncthreads(); /* all know: what is waited for is the last tile's phase of `done` */
     wait(done, (p.k_tiles - 1) & 1);
     tcgen05_fence_after_thread_sync();
-    store_tile(p, tensor, m, n);
+    store_tile<F>(p, tensor, 0, m, n);
     __syncthreads();
     release_columns(tensor);
 }
 
-LADDER_KERNELS(step4)
+LADDER_ONE_STAGE_KERNELS(step4)

@@ -9,38 +9,58 @@
 #include "cuda/ptx/threads.cuh"
 #include "ladder.h"
 
-enum { WARPS = 4, THREADS = 32 * WARPS, K_STEPS = 4 }; /* K_STEPS: instructions a tile, 32 bytes of K each */
-
-/* Tensor memory: the sums, then the scales of a tile of K in groups of 4: 4 columns a group for A's 128 rows, 8 for B's
- * 256. */
-enum { D_COLUMN = 0, A_SCALE_COLUMN = TILE_N, B_SCALE_COLUMN = A_SCALE_COLUMN + 16, COLUMNS = 512 };
+enum { WARPS = 4, THREADS = 32 * WARPS, COLUMNS = 512 };
 
 /* ---- formats ---- */
 
+/* BLOCK_N rows of B, BLOCK_K elements along K.  PACKED: elements in a byte of shared memory; A_LOAD, B_LOAD: bytes
+ * that TMA counts for 128 of shared memory (padded e2m1: 64). */
 template <mma_kind KIND_, mma_scale_vector VECTOR_, int SCALES_A_STEP_, mma_element A, mma_element B,
-          mma_scale_type SCALES, int A_ROW_BYTES, int B_ROW_BYTES>
+          mma_scale_type SCALES, int PACKED, int A_LOAD, int B_LOAD, int BLOCK_N, int BLOCK_K>
 struct format {
     static constexpr mma_kind KIND = KIND_;
     static constexpr mma_scale_vector VECTOR = VECTOR_;
+    static constexpr int N = BLOCK_N, ROW_BYTES = BLOCK_K / PACKED;
+    static_assert(N >= 32 && N <= 256 && ROW_BYTES >= 32, "an instruction takes 32 bytes of a row");
+    static_assert((A_LOAD == 128 && B_LOAD == 128) || ROW_BYTES >= 128, "TMA pads e2m1 to rows of 128 bytes");
+
+    static constexpr int PANEL = ROW_BYTES < PANEL_BYTES ? ROW_BYTES : PANEL_BYTES, PANELS = ROW_BYTES / PANEL;
+    static constexpr shared_swizzle SWIZZLE = PANEL == 128  ? SHARED_SWIZZLE_128B
+                                              : PANEL == 64 ? SHARED_SWIZZLE_64B
+                                                            : SHARED_SWIZZLE_32B;
+    static constexpr int STEPS = ROW_BYTES / 32;         /* instructions a tile of K, 32 bytes of a row each */
     static constexpr int SCALES_A_STEP = SCALES_A_STEP_; /* of a row, in one instruction */
-    static constexpr int GROUPS = K_STEPS * SCALES_A_STEP / SCALE_BLOCK_COLUMNS;
-    static constexpr int OPERAND_BYTES = TILE_M * A_ROW_BYTES + TILE_N * B_ROW_BYTES; /* that TMA counts */
-    static constexpr int SCALE_BYTES = (TILE_M + TILE_N) * 4 * GROUPS;
-    static constexpr uint32_t INSTRUCTION =
-        mma_instruction_descriptor({ KIND, A, B, TILE_M, TILE_N, MMA_D_F32, SCALES });
+    static constexpr int SCALES_A_TILE = STEPS * SCALES_A_STEP;
+    static constexpr int GROUPS = (SCALES_A_TILE + SCALE_BLOCK_COLUMNS - 1) / SCALE_BLOCK_COLUMNS;
+    static constexpr int B_BLOCKS = (N + SCALE_BLOCK_ROWS - 1) / SCALE_BLOCK_ROWS; /* a group, 4 columns each */
+
+    static constexpr int OPERAND_BYTES = (TILE_M * A_LOAD + N * B_LOAD) * ROW_BYTES / 128; /* that TMA counts */
+    static constexpr int SCALE_BYTES = (1 + B_BLOCKS) * GROUPS * SCALE_BLOCK_BYTES;
+
+    /* Tensor memory: the sums (step 5 has two sets of them where they fit beside the scales), then the scales of a
+     * tile of K in groups of 4. */
+    static constexpr int ACCUMULATORS = N < 256 ? 2 : 1;
+    static constexpr int A_SCALE_COLUMN = ACCUMULATORS * N, B_SCALE_COLUMN = A_SCALE_COLUMN + 4 * GROUPS;
+    static_assert(B_SCALE_COLUMN + 4 * B_BLOCKS * GROUPS <= COLUMNS, "tensor memory has 512 columns");
+
+    static constexpr uint32_t INSTRUCTION = mma_instruction_descriptor({ KIND, A, B, TILE_M, N, MMA_D_F32, SCALES });
 };
-using mxfp8 = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 128, 128>;
-using mxfp4 = format<MMA_MXF4, BLOCK_32, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 128, 128>;
-using nvfp4 = format<MMA_MXF4NVF4, BLOCK_16, 4, MMA_E2M1, MMA_E2M1, MMA_UE4M3, 128, 128>;
+template <int N, int K>
+using mxfp8 = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 1, 128, 128, N, K>;
+template <int N, int K> using mxfp4 = format<MMA_MXF4, BLOCK_32, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 2, 128, 128, N, K>;
+template <int N, int K>
+using nvfp4 = format<MMA_MXF4NVF4, BLOCK_16, 4, MMA_E2M1, MMA_E2M1, MMA_UE4M3, 2, 128, 128, N, K>;
 /* 64 bytes fill 128: 8 of 16 */
-using mixed = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E2M1, MMA_UE8M0, 128, 64>;
-using mixed_a = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E2M1, MMA_E4M3, MMA_UE8M0, 64, 128>;
+template <int N, int K>
+using mixed = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E2M1, MMA_UE8M0, 1, 128, 64, N, K>;
+template <int N, int K>
+using mixed_a = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E2M1, MMA_E4M3, MMA_UE8M0, 1, 64, 128, N, K>;
 
 /* ---- shared memory ---- */
 
 template <class F> struct alignas(1024) stage { /* 1024: where a 128-byte swizzle begins */
-    uint8_t a[TILE_M][TILE_ROW_BYTES], b[TILE_N][TILE_ROW_BYTES];
-    uint8_t a_scales[F::GROUPS][SCALE_BLOCK_BYTES], b_scales[TILE_N / SCALE_BLOCK_ROWS][F::GROUPS][SCALE_BLOCK_BYTES];
+    uint8_t a[F::PANELS][TILE_M][F::PANEL], b[F::PANELS][F::N][F::PANEL];
+    uint8_t a_scales[F::GROUPS][SCALE_BLOCK_BYTES], b_scales[F::B_BLOCKS][F::GROUPS][SCALE_BLOCK_BYTES];
 };
 
 template <class F> __device__ static inline stage<F> *stages()
@@ -91,34 +111,40 @@ template <class F>
 __device__ static inline void load_operands(const ladder_parameters &p, stage<F> &s, uint64_t *full, int k, int m,
                                             int n)
 {
-    const int32_t a[2] = { k * TILE_ROW_BYTES, m }, b[2] = { k * TILE_ROW_BYTES, n };
-    cp_async_bulk_tensor_load(shared_address(s.a), &p.a, a, shared_address(full));
-    cp_async_bulk_tensor_load(shared_address(s.b), &p.b, b, shared_address(full));
+#pragma unroll
+    for (int i = 0; i < F::PANELS; i++) {
+        const int column = k * F::ROW_BYTES + i * F::PANEL;
+        const int32_t a[2] = { column, m }, b[2] = { column, n };
+        cp_async_bulk_tensor_load(shared_address(s.a[i]), &p.a, a, shared_address(full));
+        cp_async_bulk_tensor_load(shared_address(s.b[i]), &p.b, b, shared_address(full));
+    }
 }
 
-/* The packed blocks of the same tile. */
+/* The packed blocks of the same tile, whole ones. */
 template <class F>
 __device__ static inline void load_scales(const ladder_parameters &p, stage<F> &s, uint64_t *full, int k, int m, int n)
 {
+    static_assert(F::SCALES_A_TILE % SCALE_BLOCK_COLUMNS == 0 && F::N % SCALE_BLOCK_ROWS == 0, "whole blocks of 128x4");
     const int32_t a[3] = { 0, 2 * F::GROUPS * k, m / SCALE_BLOCK_ROWS },
                   b[3] = { 0, 2 * F::GROUPS * k, n / SCALE_BLOCK_ROWS };
     cp_async_bulk_tensor_load(shared_address(s.a_scales), &p.a_blocks, a, shared_address(full));
     cp_async_bulk_tensor_load(shared_address(s.b_scales), &p.b_blocks, b, shared_address(full));
 }
 
-/* The four instructions of a tile of K.  Step i takes scales i * SCALES_A_STEP and on of a row: group and byte within
- * its cell. */
-template <class F> __device__ static inline void multiply(uint32_t tensor, stage<F> &s, bool adds)
+/* The instructions of a tile of K, sums from column `d` on.  Step i takes scales i * SCALES_A_STEP and on of a row:
+ * group and byte within its cell. */
+template <class F> __device__ static inline void multiply(uint32_t tensor, uint32_t d, stage<F> &s, bool adds)
 {
-    const uint64_t a = shared_rows_descriptor(shared_address(s.a), SHARED_SWIZZLE_128B);
-    const uint64_t b = shared_rows_descriptor(shared_address(s.b), SHARED_SWIZZLE_128B);
 #pragma unroll
-    for (int i = 0; i < K_STEPS; i++) {
+    for (int i = 0; i < F::STEPS; i++) {
         const uint32_t group = i * F::SCALES_A_STEP / 4, id = i * F::SCALES_A_STEP % 4;
+        const int panel = 32 * i / F::PANEL, byte = 32 * i % F::PANEL;
+        const uint64_t a = shared_rows_descriptor(shared_address(s.a[panel]), F::SWIZZLE);
+        const uint64_t b = shared_rows_descriptor(shared_address(s.b[panel]), F::SWIZZLE);
         tcgen05_mma_block_scale<F::KIND, F::VECTOR, 1>(
-            tensor + D_COLUMN, shared_matrix_advance(a, 32 * i), shared_matrix_advance(b, 32 * i),
-            mma_with_scale_ids(F::INSTRUCTION, id, id), tensor + A_SCALE_COLUMN + 4 * group,
-            tensor + B_SCALE_COLUMN + 8 * group, adds || i > 0);
+            tensor + d, shared_matrix_advance(a, byte), shared_matrix_advance(b, byte),
+            mma_with_scale_ids(F::INSTRUCTION, id, id), tensor + F::A_SCALE_COLUMN + 4 * group,
+            tensor + F::B_SCALE_COLUMN + 4 * F::B_BLOCKS * group, adds || i > 0);
     }
 }
 
@@ -127,11 +153,11 @@ template <class F> __device__ static inline void copy_scales(uint32_t tensor, st
 {
 #pragma unroll
     for (int g = 0; g < F::GROUPS; g++) {
-        tcgen05_cp<1, CP_32X128B>(tensor + A_SCALE_COLUMN + 4 * g,
+        tcgen05_cp<1, CP_32X128B>(tensor + F::A_SCALE_COLUMN + 4 * g,
                                   shared_scales_descriptor(shared_address(s.a_scales[g])));
-        for (int half = 0; half < 2; half++)
-            tcgen05_cp<1, CP_32X128B>(tensor + B_SCALE_COLUMN + 8 * g + 4 * half,
-                                      shared_scales_descriptor(shared_address(s.b_scales[half][g])));
+        for (int block = 0; block < F::B_BLOCKS; block++)
+            tcgen05_cp<1, CP_32X128B>(tensor + F::B_SCALE_COLUMN + 4 * (F::B_BLOCKS * g + block),
+                                      shared_scales_descriptor(shared_address(s.b_scales[block][g])));
     }
 }
 
@@ -140,19 +166,29 @@ template <class F> __device__ static inline void copy_scales(uint32_t tensor, st
 /* The scales of one lane for a tile of K, ROWS / 32 rows that are 32 apart: column i of a group holds row 32 i + lane,
  * and each warp writes the same into its quarter of the lanes. */
 template <int ROWS, int GROUPS> struct lane_scales {
+    enum { COLUMNS_A_GROUP = ROWS < 128 ? 4 : ROWS / 32 };
     uint32_t word[GROUPS][ROWS / 32]; /* 4 scales each */
 
     __device__ void store(uint32_t address) const
     {
 #pragma unroll
         for (int g = 0; g < GROUPS; g++)
-            tcgen05_st<SHAPE_32X32B, ROWS / 32>(address + lanes_of_warp() + ROWS / 32 * g, word[g]);
+            tcgen05_st<SHAPE_32X32B, ROWS / 32>(address + lanes_of_warp() + COLUMNS_A_GROUP * g, word[g]);
     }
 };
 
-/* The 4 * GROUPS scales of one row, side by side in memory. */
-template <int GROUPS> struct alignas(4 * GROUPS) row_scales {
-    uint32_t word[GROUPS];
+/* SCALES of one row (1, 2 or a multiple of 4), side by side in memory, as words of 4 with zeros behind the last. */
+template <int SCALES> struct alignas(SCALES < 16 ? SCALES : 16) row_scales {
+    uint32_t words[SCALES / 4];
+    __device__ uint32_t word(int i) const { return words[i]; }
+};
+template <> struct row_scales<1> {
+    uint8_t all;
+    __device__ uint32_t word(int) const { return all; }
+};
+template <> struct row_scales<2> {
+    uint16_t all;
+    __device__ uint32_t word(int) const { return all; }
 };
 
 /* Columns of one row of D, of which the matrix has `columns`: 16 bytes at a time, up to the pitch. */
@@ -179,14 +215,15 @@ __device__ static inline void store_halves(uint16_t *to, const uint32_t (&r)[32]
     }
 }
 
-/* Row m + threadIdx.x of D, the tile's columns, 32 at a time. */
-__device__ static inline void store_tile(const ladder_parameters &p, uint32_t tensor, int m, int n)
+/* Row m + threadIdx.x of D, the tile's columns, 32 at a time; sums from column `d` on. */
+template <class F>
+__device__ static inline void store_tile(const ladder_parameters &p, uint32_t tensor, uint32_t d, int m, int n)
 {
     const int row = m + (int)threadIdx.x;
 #pragma unroll 1
-    for (int column = 0; column < TILE_N; column += 32) {
+    for (int column = 0; column < F::N; column += 32) {
         uint32_t r[32];
-        tcgen05_ld<SHAPE_32X32B, 32>(r, tensor + lanes_of_warp() + D_COLUMN + column);
+        tcgen05_ld<SHAPE_32X32B, 32>(r, tensor + lanes_of_warp() + d + column);
         tcgen05_wait_ld(r);
         if (row >= p.m) continue;
         const int64_t at = row * p.d_pitch + n + column;
@@ -195,17 +232,25 @@ __device__ static inline void store_tile(const ladder_parameters &p, uint32_t te
     }
 }
 
-/* ---- the kernels of a step, one a format ---- */
+/* ---- the kernels of a step ---- */
 
-#define LADDER_KERNEL(step, name) \
+#define LADDER_KERNEL(step, name, block_n, block_k) \
     extern "C" __global__ void __launch_bounds__(THREADS, 1) \
-        step##_##name(const __grid_constant__ ladder_parameters p) \
+        step##_##name##_##block_n##x##block_k(const __grid_constant__ ladder_parameters p) \
     { \
-        step<name>(p); \
+        step<name<block_n, block_k>>(p); \
     }
+
+/* One a format, 128 bytes of each row along K; with LADDER_BLOCKS those of the other blocks: blocks.h. */
+#ifdef LADDER_BLOCKS
+#include "blocks.h"
+#else
 #define LADDER_KERNELS(step) \
-    LADDER_KERNEL(step, mxfp8) \
-    LADDER_KERNEL(step, mxfp4) \
-    LADDER_KERNEL(step, nvfp4) \
-    LADDER_KERNEL(step, mixed) \
-    LADDER_KERNEL(step, mixed_a)
+    LADDER_KERNEL(step, mxfp8, 256, 128) \
+    LADDER_KERNEL(step, mxfp4, 256, 256) \
+    LADDER_KERNEL(step, nvfp4, 256, 256) \
+    LADDER_KERNEL(step, mixed, 256, 128) \
+    LADDER_KERNEL(step, mixed_a, 256, 128)
+#define LADDER_REGISTER_KERNELS  LADDER_KERNELS
+#define LADDER_ONE_STAGE_KERNELS LADDER_KERNELS
+#endif

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every step of the ladder with every format on the simulator, as its users run it.
 
-usage: test_ladder.py LADDER LIBCUDASIM"""
+usage: test_ladder.py LADDER LIBCUDASIM FOLDER_OF_PTX"""
+import itertools
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ import script
 from script import check
 
 LADDER, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+BLOCKS = os.path.join(os.path.abspath(sys.argv[3]), "blocks")
 STEPS, FORMATS = 6, ["mxfp8", "mxfp4", "nvfp4", "mxfp8xmxfp4", "mxfp4xmxfp8"]
 
 
@@ -61,6 +63,48 @@ def bands_of_tiles():
     check(right(text, "whole") == [("5", "mxfp8")], text)
 
 
+def run_blocks(step, n):
+    """All that the step has; (format, rows of B, elements of K) of those that came out right."""
+    text = ladder("--kernels", BLOCKS, "--step", str(step), "--block", "all", "--m", "100", "--n", str(n), "--k", "640", "--data", "whole")
+    done = re.findall(r"^step %d  (\S+) .* blocks of (\d+) x (\d+), whole numbers: right$" % step, text, re.M)
+    return {(name, int(rows), int(k)) for name, rows, k in done}
+
+
+def check_pairs(done, rows, columns, possible):
+    """Every two of format, rows of B and K together, where they can be."""
+    want = [block for block in itertools.product(FORMATS, rows, columns) if possible(*block)]
+    for left, right_ in ((0, 1), (0, 2), (1, 2)):
+        missing = {(block[left], block[right_]) for block in want} - {(block[left], block[right_]) for block in done}
+        check(not missing, str(sorted(missing)))
+    check(done <= set(want), str(sorted(done - set(want))))
+
+
+def least_k(name):
+    """An instruction of fp4 has K 64, and TMA pads e2m1 to 128 bytes."""
+    return {"mxfp8": 32, "mxfp4": 64, "nvfp4": 64}.get(name, 128)
+
+
+def blocks_through_registers():
+    """Steps 1 and 2: 32 to 256 rows of B, K 32 to 512, which 640 is no multiple of."""
+    for step in (1, 2):
+        check_pairs(run_blocks(step, 130), (32, 64, 128, 256), (32, 64, 128, 256, 512), lambda name, n, k: k >= least_k(name))
+
+
+def packed_blocks():
+    """Steps 3 to 5: whole blocks of 128x4, those that the other cases run counted."""
+    default = {(name, 256, 256 if name in ("mxfp4", "nvfp4") else 128) for name in FORMATS}
+    for step in (3, 4, 5):
+        check_pairs(run_blocks(step, 260) | default, (128, 256), (128, 256, 512),
+                    lambda name, n, k: step < 5 or k < 512 or name in ("mxfp4", "nvfp4"))
+
+
+def two_accumulators_in_bands():
+    """Step 5: more tiles than CTAs in a grouped order, and sums in fp16."""
+    text = ladder("--kernels", BLOCKS, "--step", "5", "--block", "128x128", "--format", "mxfp8", "--m", "1030", "--n", "260", "--k", "128",
+                  "--data", "whole", "--d", "fp16")
+    check(len(re.findall(r"^step 5  mxfp8 .* whole numbers: right$", text, re.M)) == 1, text)
+
+
 def sm_103a():
     text = ladder("--m", "16", "--n", "24", "--k", "256", "--data", "whole", "--step", "5", device="sm_103a")
     check(len(right(text, "whole")) == len(FORMATS), text)
@@ -84,10 +128,13 @@ def listing():
 
 def wrong_input():
     for arguments, status in ((["--step", "7"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2), (["--d", "bf16"], 2),
+                              (["--block", "64x128"], 2), (["--step", "6", "--block", "64x128"], 2), (["--step", "1", "--block", "64"], 2),
+                              (["--step", "3", "--block", "64x128"], 3),
                               (["x"], 2), (["--k", "200"], 3), (["--k", "192", "--format", "mxfp8xmxfp4"], 3), (["--m", "0"], 2), (["--kernels", "/nowhere"], 3)):
         ladder(*arguments, expect=status)
     ladder(expect=3, device="sm_90a")
 
 
 script.cases("test_ladder", [less_than_a_tile, edges_of_several_tiles, k_that_ends_within_a_tile,
-                             d_in_fp16, bands_of_tiles, sm_103a, counts, listing, wrong_input])
+                             d_in_fp16, bands_of_tiles, blocks_through_registers, packed_blocks,
+                             two_accumulators_in_bands, sm_103a, counts, listing, wrong_input])

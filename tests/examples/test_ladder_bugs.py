@@ -2,7 +2,7 @@
 """A test of the ladder's test: the bugs of ladder.bugs, planted one at a time in a copy of the source, are each noticed by the
 simulator or by the comparison with the exact product, and without the bug the same run is right.
 
-An entry (tests/bugs.py) names the file, why it is a bug, and the run: STEP FORMAT M N K.
+An entry (tests/bugs.py) names the file, why it is a bug, and the run: STEP FORMAT M N K [BLOCKS].
 
 usage: test_ladder_bugs.py LADDER LIBCUDASIM NVCC FOLDER_OF_PTX [--only NAME]"""
 import concurrent.futures
@@ -23,18 +23,25 @@ LADDER, LIBRARY, NVCC, CLEAN = os.path.abspath(sys.argv[1]), os.path.abspath(sys
 TREES = ("examples/ladder", "src/cuda/ptx")
 
 
-def compile_step(tree, step, folder):
-    script.run([NVCC, "-ptx", "-arch=sm_100a", "-std=c++17", "-w", "-I%s/src" % tree, "-o", "%s/step%s.ptx" % (folder, step),
+def folder_of(run, kernels):
+    """Kernels of other blocks than the default ones lie in a folder of their own."""
+    return os.path.join(kernels, "blocks") if len(run.split()) == 6 else kernels
+
+
+def compile_step(tree, run, kernels):
+    step, folder = run.split()[0], folder_of(run, kernels)
+    blocks = ["-DLADDER_BLOCKS"] if folder != kernels else []
+    script.run([NVCC, "-ptx", "-arch=sm_100a", "-std=c++17", "-w", *blocks, "-I%s/src" % tree, "-o", "%s/step%s.ptx" % (folder, step),
                 "%s/examples/ladder/step%s.cu" % (tree, step)])
 
 
-def ladder(run, folder):
-    """The exit status of a run with the kernels in `folder`: 0 is right."""
-    step, name, m, n, k = run.split()
+def ladder(run, kernels):
+    """The exit status of a run with the kernels in the folder `kernels`: 0 is right."""
+    step, name, m, n, k, *blocks = run.split()
     env = dict(os.environ, BLOCKSCALE_LIBCUDA=LIBRARY, CUDASIM_DEVICE="sm_100a", CUDASIM_SMS="1", CUDASIM_QUIET="1")
     env.update(CUDASIM_STEPS="2000000", CUDASIM_TENSOR_FENCES="always")
-    return subprocess.run([LADDER, "--kernels", folder, "--step", step, "--format", name, "--m", m, "--n", n, "--k", k,
-                           "--data", "whole"],
+    return subprocess.run([LADDER, "--kernels", folder_of(run, kernels), "--step", step, "--format", name, "--m", m, "--n", n, "--k", k,
+                           "--data", "whole", *(["--block", *blocks] if blocks else [])],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, check=False).returncode
 
 
@@ -44,8 +51,8 @@ def try_bug(bug):
             shutil.copytree(os.path.join(SOURCE, name), os.path.join(tree, name))
         bugs.plant(bug, tree)
         folder = os.path.join(tree, "kernels")
-        shutil.copytree(CLEAN, folder, ignore=lambda _, names: [name for name in names if not name.endswith(".ptx")])
-        compile_step(tree, bug["run"].split()[0], folder)
+        os.makedirs(os.path.join(folder, "blocks"))
+        compile_step(tree, bug["run"], folder)
         return "%s: not noticed" % bug["bug"] if ladder(bug["run"], folder) == 0 else None
 
 
