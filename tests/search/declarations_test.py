@@ -12,7 +12,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 import library                                         # noqa: E402
 
-HEADERS = ["device.h", "matmul.h", "quantize.h", "scale_layout.h"]
+HEADERS = ["device.h", "matmul.h", "matrix.h", "quantize.h", "scale_layout.h"]
 ENUMERATORS = {"BSM_PER_TENSOR": library.PER["tensor"], "BSM_PER_ROW": library.PER["row"],
                "BSM_PER_COLUMN": library.PER["column"],
                "BSM_PER_BATCH": library.PER["batch"], "BSM_GATE_NONE": library.GATES["none"],

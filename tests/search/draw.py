@@ -5,6 +5,7 @@ are corners."""
 import random
 
 import layouts
+import sparse
 from data import STYLES
 from formats import FORMATS, NARROW, SCALED, packings_of
 
@@ -21,7 +22,7 @@ class Limits:
     """What a target bears: the most products of two numbers in most problems, and in some."""
 
     def __init__(self, target):
-        self.cuda = target not in HOST
+        self.cuda, self.sparse = target not in HOST, target == "cpu"
         self.simulated = target.startswith(("cudasim", "gfxsim"))
         self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
         self.large = 0.005 if self.simulated else 0.02
@@ -152,6 +153,17 @@ def _operand_of_product(rng, format_name, batch, style):
     return it
 
 
+def _make_sparse(problem):
+    """Makes some operands of a product sparse, drawn from what they are, so that other problems stay as they were."""
+    for key in "ab":
+        it = problem[key]
+        patterns = sparse.permitted(FORMATS[it["format"]], it["storage"], problem["k"], problem.get("along_k"))
+        own = random.Random(key + repr(sorted(it.items())))
+        if own.random() < 0.05 and patterns:
+            it["storage"]["sparsity"] = own.choice(patterns)
+            it["storage"]["metadata_gap"] = own.choice([0, 0, 1, 7])
+
+
 def _styles(rng):
     """Both operands in one style, mostly."""
     style = rng.choices(STYLES, [5, 5, 6, 3, 2, 1, 1])[0]
@@ -250,6 +262,8 @@ def product(rng, limits):
             problem[operand]["data"] = "edges"
     elif not limits.cuda and _chance(own, 0.25):
         _narrow(own, problem)
+    if limits.sparse:
+        _make_sparse(problem)
     return problem
 
 

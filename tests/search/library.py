@@ -16,6 +16,11 @@ class Matrix(Structure):
                 ("scale_batch_pitch", c_int64)]
 
 
+class SparseMatrix(Structure):
+    _fields_ = [("matrix", Matrix), ("sparsity", c_int), ("metadata", c_void_p), ("metadata_pitch", c_int64),
+                ("metadata_batch_pitch", c_int64)]
+
+
 class RealMatrix(Structure):
     _fields_ = [("struct_size", c_size_t), ("type", c_int), ("rows", c_int64), ("columns", c_int64), ("data", c_void_p),
                 ("row_stride", c_int64), ("column_stride", c_int64), ("batch", c_int64), ("batch_stride", c_int64)]
@@ -65,7 +70,8 @@ class DeviceInfo(Structure):
                 ("multiprocessors", c_int), ("driver_version", c_int), ("memory_bytes", c_int64)]
 
 
-STRUCTS = {"bsm_scale_layout": ScaleLayout, "bsm_matrix": Matrix, "bsm_real_matrix": RealMatrix, "bsm_matmul": Matmul,
+STRUCTS = {"bsm_scale_layout": ScaleLayout, "bsm_matrix": Matrix,
+           "bsm_sparse_matrix": SparseMatrix, "bsm_real_matrix": RealMatrix, "bsm_matmul": Matmul,
            "bsm_context_options": ContextOptions, "bsm_quantize_options": QuantizeOptions,
            "bsm_quantize_stats": QuantizeStats, "bsm_scales": Scales, "bsm_device_info": DeviceInfo}
 
@@ -98,7 +104,7 @@ class Library:
     def __init__(self, path):
         self.dll = ctypes.CDLL(path)
         for name in ("bsm_last_error", "bsm_kernel_name", "bsm_layout_name", "bsm_packing_name", "bsm_real_name",
-                     "bsm_activation_name", "bsm_recipe_name", "bsm_backend_missing",
+                     "bsm_sparsity_name", "bsm_activation_name", "bsm_recipe_name", "bsm_backend_missing",
                      "bsm_order_name", "bsm_cpu_feature_name"):
             getattr(self.dll, name).restype = c_char_p
         for name in ("bsm_plan_workspace_bytes", "bsm_plan_b_panels_bytes", "bsm_plan_describe"):
@@ -107,6 +113,7 @@ class Library:
         self.dll.bsm_kernel_serves.restype = c_bool
         self.layouts = self._names(self.dll.bsm_layout_name)
         self.packings = self._names(self.dll.bsm_packing_name)
+        self.sparsities = self._names(self.dll.bsm_sparsity_name)
         self.reals = self._names(self.dll.bsm_real_name)
         self.activations = self._names(self.dll.bsm_activation_name)
         self.recipes = self._names(self.dll.bsm_recipe_name)

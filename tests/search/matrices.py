@@ -5,6 +5,7 @@ A storage is a dictionary, all of whose keys may be missing:
     major ("mn": columns lie as rows do else), packing, pitch (units of the packing between the end of a row and the
     next), misalign (bytes)
     layout (kind, tile_rows, tile_columns, gap: bytes between rows of a linear one), scale_misalign
+    sparsity ("2:4", "4:8": what is said of columns here is said of those kept), metadata_gap (bytes between rows)
     batch_gap (units), interleave (matrices of a batch row by row), scale_batch_gap (bytes)"""
 import ctypes
 
@@ -12,7 +13,7 @@ import numpy as np
 
 import layouts
 from formats import FORMATS, Packing
-from library import Matrix, ScaleLayout, new
+from library import Matrix, ScaleLayout, SparseMatrix, new
 
 
 class Content:
@@ -21,6 +22,7 @@ class Content:
     def __init__(self, format_name, codes, scales=None, tensor_scale=None, divides=False):
         self.format, self.codes, self.scales = FORMATS[format_name], codes, scales
         self.tensor_scale, self.divides = tensor_scale, divides
+        self.kept = self.metadata = None               # of a sparse one (sparse.py): both of half the columns
         self._values = None
 
     @property
@@ -49,13 +51,20 @@ class Placed:
         self.image, self.lib, self.storage = image, lib, storage
         self.format = FORMATS[format_name]
         self.batch, self.rows, self.columns = shape
+        self.sparse = None
+        if storage.get("sparsity"):
+            self.sparse = SparseMatrix(sparsity=lib.sparsities[storage["sparsity"]])
+            self.sparse.matrix.struct_size = ctypes.sizeof(SparseMatrix)
+            self.columns //= 2                         # what data and scales hold
         self.packing = Packing(format_name, storage.get("packing", "default"))
         self.gguf = self.packing.name == "gguf"
         self.turned = storage.get("major") == "mn"
         self.lines, self.width = (self.columns, self.rows) if self.turned else (self.rows, self.columns)
-        self.struct = new(Matrix, format=lib.formats[format_name],
-                          packing=lib.packings[storage.get("packing", "default")], rows=self.rows,
-                          columns=self.columns, batch=self.batch, major=int(self.turned))
+        self.struct = self.sparse.matrix if self.sparse else new(Matrix)
+        self.struct.format = lib.formats[format_name]
+        self.struct.packing = lib.packings[storage.get("packing", "default")]
+        self.struct.rows, self.struct.columns, self.struct.batch = shape[1], shape[2], shape[0]
+        self.struct.major = int(self.turned)
         self._place_data()
         if self.format.block:
             self._place_scales()
@@ -119,9 +128,26 @@ class Placed:
         self.struct.tensor_scale_use = int(divides)
         return at
 
+    def _fill_metadata(self, content):
+        """Rows lie as far apart as the storage says, and matrices one behind the other."""
+        rows = packed_metadata(content.metadata, self.image.pattern)
+        gap = self.storage.get("metadata_gap", 0)
+        pitch = rows.shape[-1] + gap
+        strides = (pitch * self.rows + gap, pitch, 1)
+        size = self._reach(rows.shape, strides)
+        at = self.image.place(size, 256, self.storage.get("misalign", 0))
+        if size:
+            self.image.strided(self.image.memory.staging, at, rows.shape, strides)[...] = rows
+        self.sparse.metadata = self.image.address(at)
+        if gap:
+            self.sparse.metadata_pitch, self.sparse.metadata_batch_pitch = strides[1], strides[0]
+
     def fill(self, content):
         """Writes codes and scales; padding keeps the image's pattern."""
         staging = self.image.memory.staging
+        if self.sparse:
+            self._fill_metadata(content)
+            content = content.kept
         if self.data_size:
             view = self.image.strided(staging, self.data, self.shape, self.strides)
             packed = self.packing.pack(content.codes.swapaxes(1, 2) if self.turned else content.codes)
@@ -176,6 +202,13 @@ class Placed:
         if not self.gguf and not np.array_equal(self.packing.pack(codes), packed):
             wrong = "padding bits of a row's last byte are not zero"
         return codes, scales, wrong
+
+
+def packed_metadata(metadata, pattern):
+    """Bytes of metadata (batch, rows, groups); the half of a byte that belongs to no group has the pattern's bits."""
+    if metadata.shape[-1] % 2:
+        metadata = np.concatenate([metadata, np.full(metadata.shape[:-1] + (1,), pattern & 15)], -1)
+    return (metadata[..., 0::2] | metadata[..., 1::2] << 4).astype(np.uint8)
 
 
 def place(image, lib, content, storage):

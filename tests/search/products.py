@@ -6,6 +6,7 @@ import numpy as np
 import data
 import expected
 import quantizer
+import sparse
 import units
 from formats import ELEMENTS, FORMATS
 from library import EUNSUPPORTED, GATES, NONFINITE, PER, Matmul, Plan, Refused, new
@@ -30,11 +31,9 @@ class Data:
     def __init__(self, problem):
         self.m, self.n, self.k, self.groups = problem["m"], problem["n"], problem["k"], problem.get("groups")
         self.gate, self.activation = problem.get("gate", "none"), problem.get("activation", "none")
+        self.a = self._operand(problem, "a", self.m, 0)
+        self.b = self._operand(problem, "b", self.n, 1)
         a, b, seed = problem["a"], problem["b"], problem["data_seed"]
-        self.a = data.make(a["format"], a["data"], (a["batch"], self.m, self.k), data.generator(seed, 0),
-                           a.get("tensor_scale"), a.get("divides", False))
-        self.b = data.make(b["format"], b["data"], (b["batch"], self.n, self.k), data.generator(seed, 1),
-                           b.get("tensor_scale"), b.get("divides", False))
         self.along_k = problem.get("along_k")          # columns of each group, or None
         self.batch = len(self.along_k) if self.along_k else 1 if self.groups else max(a["batch"], b["batch"])
         self.matrices = len(self.groups) if self.groups else self.batch
@@ -47,6 +46,14 @@ class Data:
         self.d_format, self.d_scale, self.d_divides = d["format"], d.get("tensor_scale"), d.get("divides", False)
         self.recipe, self.nonfinite = d.get("recipe", "default"), d.get("nonfinite", "propagate")
         self.saturate = not d.get("no_saturate")
+
+    def _operand(self, problem, key, rows, part):
+        it, rng = problem[key], data.generator(problem["data_seed"], part)
+        sparsity = it.get("storage", {}).get("sparsity")
+        columns = self.k // 2 if sparsity else self.k
+        content = data.make(it["format"], it["data"], (it["batch"], rows, columns), rng, it.get("tensor_scale"),
+                            it.get("divides", False))
+        return sparse.make(content, sparsity, rng) if sparsity else content
 
     def _draw_alpha(self, alpha, rng):
         self.alpha, self.alpha_per = None, "tensor"
@@ -453,6 +460,7 @@ class Runner:
             self._check_order(problem, described)
             note("order " + units.order_of(described), 1)
             note("operands MN-major", sum(problem[x]["storage"].get("major") == "mn" for x in "ab"))
+            note("operands sparse", sum("sparsity" in problem[x].get("storage", {}) for x in "ab"))
             note("forced and run" if self.context.forced >= 0 else "chosen", 1)
             note("kernel " + kernel_of(described), 1)
             if problem["via"] == "multiply":

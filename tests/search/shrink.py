@@ -43,6 +43,9 @@ def _cut(problem, key, size):
     """A size made smaller; rows of groups with it."""
     if not 0 < size < problem.get(key, 0) or (key == "n" and problem.get("gate", "none") != "none" and size % 2):
         return None
+    sparse = any("sparsity" in problem.get(x, {}).get("storage", {}) for x in "ab")
+    if key == "k" and sparse and size % (64 if problem.get("along_k") else 8):
+        return None
     it = copy.deepcopy(problem)
     it[key] = size
     if key == "m" and it.get("groups"):
@@ -104,7 +107,7 @@ def candidates(problem):
             continue
         yield _without(problem, matrix, "storage")
         for key in ("pitch", "misalign", "scale_misalign", "interleave", "batch_gap", "scale_batch_gap", "say_pitch",
-                    "layout", "packing", "major"):
+                    "layout", "packing", "major", "sparsity", "metadata_gap"):
             yield _without(problem, matrix, "storage", key)
         yield _without(problem, matrix, "tensor_scale")
         yield _with(problem, "integers", matrix, "data")
