@@ -22,7 +22,7 @@ class Limits:
     """What a target bears: the most products of two numbers in most problems, and in some."""
 
     def __init__(self, target):
-        self.cuda, self.sparse = target not in HOST, target == "cpu"
+        self.cuda = target not in HOST
         self.simulated = target.startswith(("cudasim", "gfxsim"))
         self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
         self.large = 0.005 if self.simulated else 0.02
@@ -262,7 +262,7 @@ def product(rng, limits):
             problem[operand]["data"] = "edges"
     elif not limits.cuda and _chance(own, 0.25):
         _narrow(own, problem)
-    if limits.sparse:
+    if not limits.cuda:
         _make_sparse(problem)
     return problem
 

@@ -138,6 +138,7 @@ class Placed:
         at = self.image.place(size, 256, self.storage.get("misalign", 0))
         if size:
             self.image.strided(self.image.memory.staging, at, rows.shape, strides)[...] = rows
+        self.metadata, self.metadata_shape, self.metadata_strides = at, rows.shape, strides
         self.sparse.metadata = self.image.address(at)
         if gap:
             self.sparse.metadata_pitch, self.sparse.metadata_batch_pitch = strides[1], strides[0]

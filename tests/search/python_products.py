@@ -128,15 +128,22 @@ class Shown:
         packing = {"plain": None}.get(self.packing, self.packing)
         if self.packing in ("low_first", "bit_stream") and self.choices.one_of(True, False):
             packing = None                               # the default
-        shape = (self.placed.batch, self.placed.rows, self.placed.columns)
+        shape = (self.placed.batch, self.placed.rows, self.content.codes.shape[-1] if self.placed.sparse
+                 else self.placed.columns)
+        sparse = {}
+        if self.placed.sparse:
+            metadata = self._array(self.placed.metadata, self.placed.metadata_shape, np.dtype("uint8"),
+                                   self.placed.metadata_strides)
+            sparse = {"sparsity": self.placed.storage["sparsity"], "metadata": metadata}
         return self.blockscale.from_parts(
             self.codes, scales, self.format.name, layout=layout, tensor_scale=scale,
             tensor_scale_divides=bool(self.content.divides), packing=packing, shape=shape[1:] if self.flat else shape,
-            major="mn" if self.placed.turned else "k")
+            major="mn" if self.placed.turned else "k", **sparse)
 
     def operand(self):
         """A Matrix, or an array of plain numbers where nothing else belongs to it."""
-        if self.format.name in PLAIN and self.content.tensor_scale is None and self.choices.one_of(True, False):
+        plain = self.format.name in PLAIN and self.content.tensor_scale is None and not self.placed.sparse
+        if plain and self.choices.one_of(True, False):
             return self.numbers.swapaxes(-1, -2) if self.placed.turned else self.codes
         return self.matrix()
 

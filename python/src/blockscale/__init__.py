@@ -6,6 +6,7 @@
     y = blockscale.matmul(x, w)                     # x w^T: every product exact, sums in fp32
 
 quantize, quantize_both, dequantize, hadamard   real numbers into a Matrix, and back
+sparsify                                        half of them, into a sparse Matrix (2:4, 4:8)
 merge_tensor_scales                             several NVFP4 matrices under one tensor scale
 from_parts, plain                               a Matrix over arrays that exist, without a copy
 matmul, exact_matmul                            products
@@ -32,12 +33,14 @@ from .multiplication import exact_matmul, matmul
 from .plans import Packed, Plan, explain, pack, plan
 from .quantization import MergeStats, Stats, dequantize, hadamard, merge_tensor_scales, quantize, quantize_both
 from .scale_layouts import Picture, convert_scales, layout_fits, scale_bytes, scale_offset, show_layout
+from .sparsification import SparsifyStats, sparsify
 
 __all__ = ["Checkpoint", "Device", "DeviceError", "Error", "FileError", "FormatInfo", "InvalidError", "LayoutInfo",
-           "Matrix", "MemoryError_", "MergeStats", "Packed", "Picture", "Plan", "Report", "Stats", "Tensor",
-           "UnsupportedError", "Weight", "convert_scales", "dequantize", "devices", "exact_matmul", "explain",
-           "formats", "from_parts", "hadamard", "kernels", "layout_fits", "layouts", "matmul", "merge_tensor_scales",
-           "mma_scaled", "open", "pack", "plain", "plan", "quantize", "quantize_both", "quantize_checkpoint",
-           "scale_bytes", "scale_offset", "set_threads", "show_layout", "threads", "version"]
+           "Matrix", "MemoryError_", "MergeStats", "Packed", "Picture", "Plan", "Report", "SparsifyStats", "Stats",
+           "Tensor", "UnsupportedError", "Weight", "convert_scales", "dequantize", "devices", "exact_matmul",
+           "explain", "formats", "from_parts", "hadamard", "kernels", "layout_fits", "layouts", "matmul",
+           "merge_tensor_scales", "mma_scaled", "open", "pack", "plain", "plan", "quantize", "quantize_both",
+           "quantize_checkpoint", "scale_bytes", "scale_offset", "set_threads", "show_layout", "sparsify", "threads",
+           "version"]
 
 __version__ = version()

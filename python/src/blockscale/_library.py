@@ -82,6 +82,7 @@ FORMAT_OF_NUMBER = {form.number: form for form in FORMATS.values()}
 LAYOUTS = _names(lib.bsm_layout_name, lib.BSM_LAYOUT_COUNT)
 PACKINGS = _names(lib.bsm_packing_name, lib.BSM_PACKING_COUNT)
 MAJORS = _names(lib.bsm_major_name, lib.BSM_MAJOR_COUNT)
+SPARSITIES = _names(lib.bsm_sparsity_name, lib.BSM_SPARSITY_COUNT)
 REALS = _names(lib.bsm_real_name, lib.BSM_REAL_COUNT)
 RECIPES = _names(lib.bsm_recipe_name, lib.BSM_RECIPE_COUNT)
 PRESETS = _names(lib.bsm_preset_name, lib.BSM_PRESET_COUNT)

@@ -399,6 +399,9 @@ def key(d: Description) -> tuple[Any, ...]:
         flags.append(copy.tensor_scale != NULL)
         copy.data = copy.scales = copy.tensor_scale = NULL
         parts.append(bytes(ffi.buffer(copy)))
+        if copy.struct_size == ffi.sizeof("bsm_sparse_matrix"):
+            sparse = ffi.cast("bsm_sparse_matrix *", matrix)
+            flags += [sparse.sparsity, sparse.metadata_pitch, sparse.metadata_batch_pitch]
     aligned = aligned << 1 | (int(ffi.cast("uintptr_t", p.bias)) % 16 == 0)
     return (d.device, *parts, aligned, *flags, p.alpha != NULL, p.alpha_per, p.beta != NULL, p.bias != NULL,
             p.bias_type, p.bias_per, p.bias_batch_pitch, p.activation, p.gate, p.d_recipe, p.d_nonfinite,

@@ -8,10 +8,11 @@ import numpy as np
 from . import _arrays
 from ._arrays import Array, View, where
 from ._errors import InvalidError, check, number_of
-from ._library import FORMAT_OF_NUMBER, FORMATS, LAYOUTS, MAJORS, PACKINGS, Format, ffi, lib, text
+from ._library import FORMAT_OF_NUMBER, FORMATS, LAYOUTS, MAJORS, PACKINGS, SPARSITIES, Format, ffi, lib, text
 
 _DEFAULT_PACKING = {4: "low_first", 6: "bit_stream", 8: "bytes", 16: "bytes", 32: "bytes"}
 _SCALE_TYPES = ("uint8", "int8", "float8_e8m0fnu", "float8_e4m3fn", "int32", "uint32")
+_GROUPS = {"2:4": 4, "4:8": 8}                      # columns of which half are kept
 _LAYOUT_NAMES = {number: name for name, number in LAYOUTS.items()}
 
 
@@ -72,8 +73,8 @@ def _elements_of_codes(form: Format, packing: str, count: int) -> int:
 class Matrix:
     """Codes and scales that are one matrix (or a batch of them) with numbers code * scale * tensor scale.
 
-    Made by quantize(), from_parts() and plain(); it never changes.  Products read it as it lies: blocks run along the
-    last axis (columns), which is the axis that a product sums over.
+    Made by quantize(), sparsify(), from_parts() and plain(); it never changes.  Products read it as it lies: blocks run
+    along the last axis (columns), which is the axis that a product sums over.
 
     format        name of the format: "mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "mxfp4_block16",
                   "mxint8", "nvfp4", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "bf16", "fp16", "fp32" (formats()
@@ -88,11 +89,15 @@ class Matrix:
     tensor_scale_divides   False: numbers are multiplied by it; True: divided
     layout, packing        names; device   ("cpu", 0) or ("cuda", number)
     major         "k": the codes of a row lie one behind the other; "mn": those of a column do.  Products read either;
-                  whatever else takes a Matrix wants "k" """
+                  whatever else takes a Matrix wants "k"
+    sparsity      "none"; "2:4", "4:8": half of the elements are kept, and codes and scales are those of a matrix of
+                  half the columns.  On the CPU products read these, dequantize does, and sparsify() makes them
+    metadata      of a sparse one, where they were: uint8 of shape (..., rows, bytes), 4 bits for each group; else None
+    """
 
     __slots__ = ("_c", "_keep", "_format", "codes", "scales", "tensor_scale", "tensor_scale_divides", "layout",
-                 "packing", "major", "device", "shape", "rows", "columns", "batch", "library", "_stream", "_signature",
-                 "__weakref__")
+                 "packing", "major", "sparsity", "metadata", "device", "shape", "rows", "columns", "batch", "library",
+                 "_stream", "_signature", "__weakref__")
 
     _c: Any
     _keep: list[object]
@@ -106,6 +111,8 @@ class Matrix:
     layout: str
     packing: str
     major: str
+    sparsity: str
+    metadata: Array
     device: tuple[str, int]
     shape: tuple[int, ...]
     rows: int
@@ -114,7 +121,7 @@ class Matrix:
     library: str
 
     def __init__(self) -> None:
-        raise TypeError("Matrix is made by quantize(), from_parts() or plain()")
+        raise TypeError("Matrix is made by quantize(), sparsify(), from_parts() or plain()")
 
     @property
     def format(self) -> str:
@@ -122,8 +129,9 @@ class Matrix:
         return self._format.name
 
     def signature(self) -> Any:
-        """Equal for matrices that differ in their addresses alone; None for libraries whose streams the arrays name."""
-        if self._signature is None and self.library in ("numpy", "torch", "cupy"):
+        """Equal for matrices that differ in their addresses alone; None for libraries whose streams the arrays name,
+        and for sparse ones."""
+        if self._signature is None and self.sparsity == "none" and self.library in ("numpy", "torch", "cupy"):
             c = ffi.new("bsm_matrix *", self._c[0])
             aligned = [int(ffi.cast("uintptr_t", pointer)) & 15 for pointer in (c.data, c.scales)]
             c.data = c.scales = c.tensor_scale = ffi.NULL
@@ -137,11 +145,12 @@ class Matrix:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of codes, scales and tensor scale, padding included."""
-        counts = [ffi.new("int64_t *"), ffi.new("int64_t *")]
-        check(lib.bsm_matrix_data_bytes(self._c, counts[0]))
-        check(lib.bsm_matrix_scale_bytes(self._c, counts[1]))
-        return int(counts[0][0] + counts[1][0] + (0 if self.tensor_scale is None else 4))
+        """Bytes of codes, scales, metadata and tensor scale, padding included."""
+        count, total = ffi.new("int64_t *"), 0 if self.tensor_scale is None else 4
+        for bytes_of in (lib.bsm_matrix_data_bytes, lib.bsm_matrix_scale_bytes, lib.bsm_matrix_metadata_bytes):
+            check(bytes_of(self._c, count))
+            total += int(count[0])
+        return total
 
     def dequantize(self, dtype: Any = "float32", out: Array = None) -> Array:
         """The numbers: see blockscale.dequantize."""
@@ -151,23 +160,34 @@ class Matrix:
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle, copy.deepcopy and torch.save: the arrays and what says how they lie."""
         return _again, (self.codes, self.scales, self.format, self.layout, self.tensor_scale, self.tensor_scale_divides,
-                        self.packing, self.shape, self.major)
+                        self.packing, self.shape, self.major, self.sparsity, self.metadata)
 
     def __repr__(self) -> str:
         size = " x ".join(map(str, self.shape))
         place = "" if self.device[0] == "cpu" else f", {where(self.device)}"
         scales = "" if self.scales is None else f", scales {self.layout}"
         major = "" if self.major == "k" else ", MN-major"
-        return f"<blockscale.Matrix {self.format} {size}, {self.packing}{major}{scales}, {self.library}{place}>"
+        sparse = "" if self.sparsity == "none" else f", sparse {self.sparsity}"
+        return f"<blockscale.Matrix {self.format} {size}, {self.packing}{major}{sparse}{scales}, {self.library}{place}>"
 
 
 def make(form: Format, shape: tuple[int, ...], packing: int, layout: str, layout_c: Any, codes: View,
-         scales: View | None, tensor_scale: View | None, divides: bool, major: str = "k") -> Matrix:
+         scales: View | None, tensor_scale: View | None, divides: bool, major: str = "k", sparsity: str = "none",
+         metadata: View | None = None) -> Matrix:
     """A Matrix over arrays; what the library's own check refuses is raised with its sentence.  codes: as they are
     stored, or one to an entry with columns that run without gaps, which are MN-major."""
     it = object.__new__(Matrix)
-    c = ffi.new("bsm_matrix *")
-    c.struct_size = ffi.sizeof("bsm_matrix")
+    keep: list[object] = [codes.owner]
+    sparse = None
+    if sparsity == "none":
+        c = ffi.new("bsm_matrix *")
+        c.struct_size = ffi.sizeof("bsm_matrix")
+    else:
+        sparse = ffi.new("bsm_sparse_matrix *")
+        sparse.sparsity = number_of(SPARSITIES, sparsity, "sparsity")
+        c = ffi.addressof(sparse, "matrix")
+        c.struct_size = ffi.sizeof("bsm_sparse_matrix")
+        keep.append(sparse)
     c.format, c.packing = form.number, packing
     turned = major == "k" and row_codes(form, text(lib.bsm_packing_name(packing)) or "", 4) == 4 and _is_turned(codes)
     if turned:
@@ -184,12 +204,16 @@ def make(form: Format, shape: tuple[int, ...], packing: int, layout: str, layout
     if it.packing == "default":
         it.packing = "bytes"
     it.tensor_scale_divides, it.major = divides, major
-    _set_codes(c, form, it.packing, _exchanged(codes) if turned else codes)
-    keep: list[object] = [codes.owner]
+    it.sparsity = sparsity
+    _set_codes(c, it, _exchanged(codes) if turned else codes)
     it.codes = codes.owner[0] if isinstance(codes.owner, tuple) else codes.owner
     if turned:
         it.codes = it.codes.swapaxes(-1, -2)
-    it.scales = it.tensor_scale = None
+    it.scales = it.tensor_scale = it.metadata = None
+    if metadata is not None:
+        _set_metadata(sparse, metadata, it)
+        keep.append(metadata.owner)
+        it.metadata = metadata.owner[0] if isinstance(metadata.owner, tuple) else metadata.owner
     if it.packing == "gguf":
         c.scales, it.scales = c.data, it.codes
     elif scales is not None:
@@ -231,16 +255,19 @@ def _exchanged(codes: View) -> View:
     return View(codes.pointer, shape, strides, codes.dtype, codes.device, codes.owner, codes.library, codes.stream)
 
 
-def _set_codes(c: Any, form: Format, packing: str, codes: View) -> None:
+def _set_codes(c: Any, it: Matrix, codes: View) -> None:
     """codes: as they are stored."""
+    form, packing = it._format, it.packing
     shape, strides = codes.shape, codes.strides
     k_major = c.major == lib.BSM_MAJOR_K
-    one, lines, width = ("row", c.rows, c.columns) if k_major else ("column", c.columns, c.rows)
+    columns = c.columns if it.sparsity == "none" else c.columns // 2
+    one, lines, width = ("row", c.rows, columns) if k_major else ("column", columns, c.rows)
     per_line = row_codes(form, packing, width)
     want = (lines, per_line) if len(shape) == 2 else (c.batch, lines, per_line)
     if tuple(shape) != want:
         raise InvalidError(f"codes has the shape {tuple(shape)}: {form.name} of {c.rows} x {c.columns} packed as "
-                           f"{packing}{'' if k_major else ', MN-major,'} needs {want}")
+                           f"{packing}{'' if k_major else ', MN-major,'}"
+                           f"{'' if it.sparsity == 'none' else ', sparse ' + it.sparsity + ','} needs {want}")
     if 0 not in shape and shape[-1] > 1 and strides[-1] != 1:
         raise InvalidError(f"codes has strides {tuple(strides)}: the elements of a {one} lie one behind the other (the "
                            "last stride is 1)")
@@ -257,6 +284,29 @@ def _pitch(form: Format, packing: str, stride: int, what: str) -> int:
         raise InvalidError(f"codes has a {what} stride of {stride}: a {what} begins on a whole byte or block, behind "
                            "the one before")
     return elements
+
+
+def _set_metadata(sparse: Any, metadata: View, it: Matrix) -> None:
+    _same_device(metadata, it, "metadata")
+    want = metadata_shape(it.shape, it.sparsity)
+    if metadata.dtype != "uint8" or tuple(metadata.shape) != want:
+        raise InvalidError(f"metadata has the type {metadata.dtype} and the shape {tuple(metadata.shape)}: those of "
+                           f"{it.rows} x {it.columns}, sparse {it.sparsity}, are uint8 of the shape {want}")
+    strides = metadata.strides
+    if 0 in want:
+        return
+    if (want[-1] > 1 and strides[-1] != 1) or (it.rows > 1 and strides[-2] < want[-1]) or (
+            it.batch > 1 and strides[0] <= 0):
+        raise InvalidError(f"metadata has strides {tuple(strides)}: the bytes of a row lie one behind the other (the "
+                           "last stride is 1), and rows and matrices behind the ones before")
+    sparse.metadata = ffi.cast("void *", metadata.pointer)
+    sparse.metadata_pitch = strides[-2] if it.rows > 1 else 0
+    sparse.metadata_batch_pitch = strides[0] if it.batch > 1 else 0
+
+
+def metadata_shape(shape: tuple[int, ...], sparsity: str) -> tuple[int, ...]:
+    """The shape of the array of metadata: half a byte for each group."""
+    return (*shape[:-1], -(-(shape[-1] // _GROUPS[sparsity]) // 2))
 
 
 def _set_strided_scales(c: Any, scales: View, it: Matrix) -> bool:
@@ -293,9 +343,9 @@ def _set_scales(c: Any, scales: View, it: Matrix) -> None:
         if 0 not in scales.shape:
             c.scale_batch_pitch = scales.strides[0] * size
         have = _arrays.elements(inner.shape) * size
-        one = ffi.new("bsm_matrix *", c[0])
-        one.batch = 1
-        needed = _scale_bytes(one)
+        c.batch, batch = 1, c.batch
+        needed = _scale_bytes(c)
+        c.batch = batch
     elif scales.contiguous():
         have, needed = _arrays.elements(scales.shape) * size, _scale_bytes(c)
     else:
@@ -323,8 +373,9 @@ def scale_shape(form: Format, layout_c: Any, layout: str, rows: int, columns: in
 
 
 def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | None, tensor_scale: View | bool,
-             divides: bool, library: str, device: tuple[str, int], stream: int = 0) -> Matrix:
+             divides: bool, library: str, device: tuple[str, int], stream: int = 0, sparsity: str = "none") -> Matrix:
     """A Matrix with new arrays whose bytes are not set.  tensor_scale True makes one, to be written."""
+    stored = shape[-1] if sparsity == "none" else shape[-1] // 2
     number = packing_number(form, packing)
     name = text(lib.bsm_packing_name(number)) or ""
     if name == "gguf":
@@ -334,14 +385,14 @@ def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | N
     dtype = "uint8"
     if form.bits > 8:
         dtype = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[form.name]
-    codes_shape = (*lead, shape[-2], row_codes(form, name, shape[-1]))
-    if form.bits == 6 and name == "bit_stream" and shape[-1] % 4:        # rows end in bytes that belong to no code
+    codes_shape = (*lead, shape[-2], row_codes(form, name, stored))
+    if form.bits == 6 and name == "bit_stream" and stored % 4:        # rows end in bytes that belong to no code
         codes = _arrays.zeros(library, device, codes_shape, stream)
     else:
         codes = _arrays.empty(library, device, codes_shape, dtype, stream)
     scales = None
     if form.block and name != "gguf":
-        of_one = scale_shape(form, layout_c, layout, shape[-2], shape[-1])
+        of_one = scale_shape(form, layout_c, layout, shape[-2], stored)
         if layout_c.pitch:               # bytes between the rows are left alone
             made = _arrays.zeros(library, device, (*lead, *of_one), stream)
         else:
@@ -354,7 +405,13 @@ def allocate(form: Format, shape: tuple[int, ...], layout: str, packing: str | N
         scale = None
         if tensor_scale:
             scale = _arrays.view(_arrays.empty(library, device, (1,), "float32", stream), "tensor_scale")
-    return make(form, shape, number, layout, layout_c, _arrays.view(codes, "codes"), scales, scale, divides)
+    metadata = None
+    if sparsity != "none":
+        number_of(SPARSITIES, sparsity, "sparsity")
+        made = _arrays.empty(library, device, metadata_shape(shape, sparsity), "uint8", stream)
+        metadata = _arrays.view(made, "metadata")
+    return make(form, shape, number, layout, layout_c, _arrays.view(codes, "codes"), scales, scale, divides, "k",
+                sparsity, metadata)
 
 
 _PACKING_OF_TYPE = {"float4_e2m1fn_x2": "low_first", "float4_e2m1fn": "bytes", "float6_e2m3fn": "bytes",
@@ -363,7 +420,8 @@ _PACKING_OF_TYPE = {"float4_e2m1fn_x2": "low_first", "float4_e2m1fn": "bytes", "
 
 def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: str = "linear",
                tensor_scale: Array | float | None = None, tensor_scale_divides: bool = False,
-               packing: str | None = None, shape: tuple[int, ...] | None = None, major: str = "k") -> Matrix:
+               packing: str | None = None, shape: tuple[int, ...] | None = None, major: str = "k",
+               sparsity: str = "none", metadata: Array = None) -> Matrix:
     """A Matrix over codes and scales that lie in arrays already.  Nothing is copied; the Matrix keeps the arrays alive.
 
     codes         (rows, entries) or (batch, rows, entries), the last stride 1, any row and batch stride that packing
@@ -381,8 +439,16 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
     major         "mn": codes holds columns as rows, (columns, entries) or (batch, columns, entries): weights stored K x
                   N, two 4-bit codes of a byte being neighbours along N.  Scales stay (rows, blocks).  An array with a
                   code an entry whose columns run without gaps (codes.T) is taken for MN-major by itself.
+    sparsity      "2:4": of every 4 columns 2 are kept; "4:8": of every 8 two pairs 2i, 2i + 1 (4-bit elements).  codes
+                  and scales are those of the kept ones, half the columns, and shape counts all.
+    metadata      uint8 (..., rows, ceil(groups / 2)): the places of a group's kept ones, the lower in bits 0-1, the
+                  higher in bits 2-3, the even group in the low half.  Whoever reads the Matrix checks them.
     InvalidError names what does not fit."""
     form = format_of(format)
+    number_of(SPARSITIES, sparsity, "sparsity")
+    if (sparsity == "none") != (metadata is None):
+        raise InvalidError(f"metadata is {'None' if metadata is None else 'given'} and sparsity={sparsity!r}: they say "
+                           "which elements of a sparse matrix are kept")
     of_codes = _arrays.view(codes, "codes")
     if packing is None:
         packing = _PACKING_OF_TYPE.get(of_codes.dtype)
@@ -393,7 +459,7 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
         raise InvalidError(f"codes has {len(of_codes.shape)} dimensions: 2, or 3 for a batch")
     number_of(MAJORS, major, "major")
     if shape is None:
-        width = _elements_of_codes(form, name, of_codes.shape[-1])
+        width = _elements_of_codes(form, name, of_codes.shape[-1]) * (1 if sparsity == "none" else 2)
         lead, lines = of_codes.shape[:-2], of_codes.shape[-2]
         shape = (*lead, lines, width) if major == "k" else (*lead, width, lines)
     if len(shape) != len(of_codes.shape):
@@ -407,13 +473,13 @@ def from_parts(codes: Array, scales: Array = None, format: str = "", *, layout: 
     of_scales = None if scales is None or name == "gguf" else _arrays.view(scales, "scales")
     of_tensor = tensor_scale_view(tensor_scale, of_codes.library, of_codes.device, of_codes.stream)
     return make(form, tuple(shape), number, layout, layout_struct(layout), of_codes, of_scales, of_tensor,
-                tensor_scale_divides, major)
+                tensor_scale_divides, major, sparsity, None if metadata is None else _arrays.view(metadata, "metadata"))
 
 
 def _again(codes: Array, scales: Array, form: str, layout: str, tensor_scale: Array, divides: bool, packing: str,
-           shape: tuple[int, ...], major: str) -> Matrix:
+           shape: tuple[int, ...], major: str, sparsity: str = "none", metadata: Array = None) -> Matrix:
     return from_parts(codes, scales, form, layout=layout, tensor_scale=tensor_scale, tensor_scale_divides=divides,
-                      packing=packing, shape=shape, major=major)
+                      packing=packing, shape=shape, major=major, sparsity=sparsity, metadata=metadata)
 
 
 def _check_code_type(form: Format, codes: View) -> None:

@@ -105,6 +105,11 @@ def _tensor_scale(form: Format, given: Any, preset: str | None, x: View) -> tupl
     return found, False
 
 
+def _divides(form: Format, preset: str | None) -> bool:
+    """Whether the preset's project divides by the tensor scale."""
+    return form.name == "nvfp4" and preset in _DIVIDING
+
+
 @overload
 def quantize(x: Array, format: str, *, layout: str = ..., recipe: str | None = ..., axis: int = ...,
              tensor_scale: Any = ..., tensor_scale_divides: bool | None = ..., rounding: str = ..., seed: int = ...,
@@ -168,7 +173,7 @@ def quantize(x: Array, format: str, *, layout: str = "linear", recipe: str | Non
     if out is None:
         scale, computed = _tensor_scale(form, tensor_scale, preset, of)
         if tensor_scale_divides is None:
-            tensor_scale_divides = form.name == "nvfp4" and preset in _DIVIDING
+            tensor_scale_divides = _divides(form, preset)
         shape = (*of.shape[:-2], source.rows, source.columns)
         out = allocate(form, shape, layout, packing, scale, tensor_scale_divides, of.library, of.device,
                        of.stream)
@@ -217,7 +222,7 @@ def quantize_both(x: Array, format: str, column_format: str | None = None, *, la
     made, computes = [], []
     for form, shape, where in zip(forms, shapes, (layout, layout if column_layout is None else column_layout)):
         scale, computed = _tensor_scale(form, tensor_scale, preset, of)
-        divides = form.name == "nvfp4" and preset in _DIVIDING if tensor_scale_divides is None else tensor_scale_divides
+        divides = _divides(form, preset) if tensor_scale_divides is None else tensor_scale_divides
         made.append(allocate(form, shape, where, packing, scale, divides, of.library, of.device,
                        of.stream))
         computes.append(computed)
