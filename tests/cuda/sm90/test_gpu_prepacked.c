@@ -106,13 +106,13 @@ static void set_some_small(struct operand *o, enum scales scales)
 struct operands {
     struct operand a, b, d;
     struct twin x, y;
-    void *rows;
+    void *rows, *bias;
     bsm_matmul call;
     unsigned char *want, *got;
 };
 
 static void make_operands(struct test *t, const struct contexts *c, const struct problem *q, bsm_format format,
-                          enum scales scales, struct operands *o)
+                          enum scales scales, bool biased, struct operands *o)
 {
     static const int64_t few_rows[] = { 0, 13, 1, 0, 6 }, many_rows[] = { 33, 150, 0, 17, 100 };
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
@@ -134,6 +134,14 @@ static void make_operands(struct test *t, const struct contexts *c, const struct
                             .gate = q->gate,
                             .groups = q->groups,
                             .group_rows = o->rows };
+    o->bias = NULL;
+    if (biased) {
+        float *biases = malloc((size_t)q->n * sizeof *biases);
+        for (int64_t i = 0; i < q->n; i++) biases[i] = (float)(i % 23) - 11;
+        o->bias = to_device(t, c, biases, (size_t)q->n * sizeof *biases);
+        o->call.bias = o->bias, o->call.bias_type = BSM_REAL_FP32, o->call.bias_per = BSM_PER_COLUMN;
+        free(biases);
+    }
     o->want = malloc(o->d.data_bytes), o->got = malloc(o->d.data_bytes);
     multiply(t, c, o->call, named(rows_kernel(c->gpu)), false, &o->d, o->want);
 }
@@ -142,6 +150,7 @@ static void free_operands(struct test *t, const struct contexts *c, struct opera
 {
     free(o->want), free(o->got);
     if (o->rows != NULL) (void)bsm_device_release(c->gpu, o->rows);
+    if (o->bias != NULL) (void)bsm_device_release(c->gpu, o->bias);
     twin_free(t, c, &o->x), twin_free(t, c, &o->y);
     operand_free(&o->a), operand_free(&o->b), operand_free(&o->d);
 }
@@ -157,10 +166,10 @@ static void check_kernel(struct test *t, const struct contexts *c, const struct 
 }
 
 static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel,
-                       enum scales scales)
+                       enum scales scales, bool biased)
 {
     struct operands o;
-    make_operands(t, c, q, nibbles_of_kernel(kernel), scales, &o);
+    make_operands(t, c, q, nibbles_of_kernel(kernel), scales, biased, &o);
     check_kernel(t, c, q, kernel, scales, &o);
     free_operands(t, c, &o);
 }
@@ -193,7 +202,7 @@ static void check_problem(struct test *t, const struct contexts *c, const int *k
         if (is_simulated() && (int)scales != (n + i) % SCALES_COUNT
             && !(q->every_scale && (n == 0 || one_is_asked_for())))
             continue;
-        if (!made) make_operands(t, c, q, format, scales, &o);
+        if (!made) make_operands(t, c, q, format, scales, false, &o);
         made = true;
         check_kernel(t, c, q, kernel, scales, &o);
     }
@@ -240,8 +249,8 @@ static void bits_are_the_same(struct test *t)
 }
 
 /* Rings that go round within a tile, and from tile to tile; slices of weights in front of a tile's last, the first one
- * and not; groups whose tiles have rows for products of each width: with CUDASIM_SCHEDULES in many orders of the
- * warps. */
+ * and not; groups whose tiles have rows for products of each width; tables of a bias that each tile fills, where no
+ * exponents make the warps of the tile before meet: with CUDASIM_SCHEDULES in many orders of the warps. */
 static void schedules(struct test *t)
 {
     static const struct problem few = { 5, 130, 448, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR,
@@ -251,7 +260,9 @@ static void schedules(struct test *t)
                                 wide = { 5, 530, 448, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR,
                                          BSM_GATE_NONE, false },
                                 groups = { 300, 66, 864, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR,
-                                           BSM_GATE_NONE, false };
+                                           BSM_GATE_NONE, false },
+                                short_rows = { 300, 66, 64, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR,
+                                               BSM_GATE_NONE, false };
     struct contexts c;
     if (!panels_open(t, &c)) return;
     for (int kernel = 0, done = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
@@ -260,11 +271,12 @@ static void schedules(struct test *t)
         const bool by_mma_sync = strstr(name, "_16x64_stored") != NULL || strstr(name, "_128x4") != NULL;
         if (!is_of_gpu(c.gpu, kernel) || !is_asked_for(kernel)) continue;
         if (strstr(name, "_prepacked") == NULL && !by_mma_sync) continue;
-        check_bits(t, &c, &few, kernel, SCALES_NEAR_THE_ENDS), done++;
-        check_bits(t, &c, &long_rows, kernel, SCALES_USUAL);
+        check_bits(t, &c, &few, kernel, SCALES_NEAR_THE_ENDS, false), done++;
+        check_bits(t, &c, &long_rows, kernel, SCALES_USUAL, false);
         if (strstr(name, "_groups_") == NULL) continue;
-        check_bits(t, &c, &wide, kernel, SCALES_USUAL);
-        check_bits(t, &c, &groups, kernel, SCALES_USUAL);
+        check_bits(t, &c, &wide, kernel, SCALES_USUAL, false);
+        check_bits(t, &c, &groups, kernel, SCALES_USUAL, false);
+        check_bits(t, &c, &short_rows, kernel, SCALES_USUAL, true);
     }
     contexts_close(&c);
 }
