@@ -59,7 +59,8 @@ def structs():
     """Name and fields of every struct with fields."""
     found = []
     for name in ffi.list_types()[0]:
-        kind = ffi.typeof(name)
+        kind = ffi.typeof(name + " *")                     # a function has a type by its pointer alone
+        kind = kind.item if kind.kind == "pointer" else kind
         if kind.kind == "struct" and kind.fields:
             found.append((name, [field for field, _ in kind.fields]))
     return found

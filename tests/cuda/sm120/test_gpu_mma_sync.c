@@ -56,12 +56,13 @@ struct bits {
     float model[MATRICES][M][N];
 };
 
-static struct bits bits_make(struct test *t, const struct contexts *c, struct pair f, int64_t k, bsm_layout layout)
+/* In place, as twins point to their operands. */
+static void bits_make(struct test *t, const struct contexts *c, struct pair f, int64_t k, bsm_layout layout,
+                      struct bits *bits)
 {
-    struct bits bits = { .a = make(f.a, M, k, 1, layout, 0), .b = make(f.b, N, k, MATRICES, layout, 0) };
-    operand_fill(t, &bits.a, false), operand_fill(t, &bits.b, false);
-    bits.on_gpu_a = twin_make(t, c, &bits.a), bits.on_gpu_b = twin_make(t, c, &bits.b);
-    return bits;
+    bits->a = make(f.a, M, k, 1, layout, 0), bits->b = make(f.b, N, k, MATRICES, layout, 0);
+    operand_fill(t, &bits->a, false), operand_fill(t, &bits->b, false);
+    bits->on_gpu_a = twin_make(t, c, &bits->a), bits->on_gpu_b = twin_make(t, c, &bits->b);
 }
 
 static void bits_free(struct test *t, const struct contexts *c, struct bits *bits)
@@ -172,7 +173,8 @@ static void every_kernel_has_the_models_bits(struct test *t)
     if (!opened(t, &c)) return;
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         const struct pair f = products[i].formats;
-        struct bits bits = bits_make(t, &c, f, products[i].k, products[i].layout);
+        struct bits bits;
+        bits_make(t, &c, f, products[i].k, products[i].layout, &bits);
         fill_model(&bits, kind_of(f), products[i].k, &ways[0]);
         check_kernels(t, &c, f, &bits, kind_of(f), ways, WAYS, i, false);
         bits_free(t, &c, &bits);
@@ -186,7 +188,8 @@ static void every_kernel_of_rows_has_the_same_bits(struct test *t)
     static const struct pair f = { BSM_MXFP4_BLOCK16, BSM_MXINT8 };
     struct contexts c;
     if (!opened(t, &c)) return;
-    struct bits bits = bits_make(t, &c, f, 208, BSM_LAYOUT_128X4);
+    struct bits bits;
+    bits_make(t, &c, f, 208, BSM_LAYOUT_128X4, &bits);
     run_way(t, &c, &bits, &ways[0], kernel_of(&c, "bf16", f, false, 0), bits.model);
     check_kernels(t, &c, f, &bits, "bf16", ways, WAYS, 1, false);
     bits_free(t, &c, &bits);
@@ -205,7 +208,8 @@ static void parts_of_k_are_added_in_their_order(struct test *t)
     if (!opened(t, &c)) return;
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         const struct pair f = products[i].formats;
-        struct bits bits = bits_make(t, &c, f, products[i].k, BSM_LAYOUT_128X4);
+        struct bits bits;
+        bits_make(t, &c, f, products[i].k, BSM_LAYOUT_128X4, &bits);
         fill_model(&bits, kind_of(f), products[i].part, &ways[ROWS_17]);
         for (int again = 0; again < 2; again++)
             check_kernels(t, &c, f, &bits, kind_of(f), &ways[ROWS_17], 1, 0, true);
@@ -281,7 +285,8 @@ static void rows_of_any_pitch(struct test *t)
     if (!opened(t, &c)) return;
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         const struct pair f = products[i].formats;
-        struct bits bits = bits_make(t, &c, f, products[i].k, BSM_LAYOUT_128X4);
+        struct bits bits;
+        bits_make(t, &c, f, products[i].k, BSM_LAYOUT_128X4, &bits);
         int kernels = 0;
         for (int kernel; (kernel = kernel_of(&c, products[i].kind, f, false, kernels)) >= 0; kernels++) {
             if ((kernels + (int)i) % 2 != 0) continue;
@@ -317,7 +322,8 @@ static void plans_keep_their_alignment(struct test *t)
 {
     struct contexts c;
     if (!opened(t, &c)) return;
-    struct bits bits = bits_make(t, &c, (struct pair){ BSM_NVFP4, BSM_NVFP4 }, 192, BSM_LAYOUT_128X4);
+    struct bits bits;
+    bits_make(t, &c, (struct pair){ BSM_NVFP4, BSM_NVFP4 }, 192, BSM_LAYOUT_128X4, &bits);
     void *memory;
     bsm_matrix a = placed(t, &c, &bits.on_gpu_a, (struct place){ 0, 8 }, &memory), b = bits.on_gpu_b.m;
     float *d = to_device(t, &c, bits.model, sizeof bits.model);
