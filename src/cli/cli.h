@@ -91,6 +91,7 @@ struct cli_option {
 #define CLI_RECIPE(settings, field)     CLI_ENUM(settings, field, bsm_recipe, cli_recipes)
 #define CLI_PACKING(settings, field)    CLI_ENUM(settings, field, bsm_packing, cli_packings)
 #define CLI_MAJOR(settings, field)      CLI_ENUM(settings, field, bsm_major, cli_majors)
+#define CLI_SPARSITY(settings, field)   CLI_ENUM(settings, field, bsm_sparsity, cli_sparsities)
 #define CLI_ACTIVATION(settings, field) CLI_ENUM(settings, field, bsm_activation, cli_activations)
 #define CLI_COMPUTE(settings, field)    CLI_ENUM(settings, field, bsm_compute, cli_computes)
 #define CLI_ORDER(settings, field)      CLI_ENUM(settings, field, bsm_order, cli_orders)
@@ -104,7 +105,7 @@ struct cli_option {
 struct cli_range { int64_t first, last, step; };
 
 cli_parser cli_flag, cli_text, cli_integer, cli_unsigned, cli_float, cli_range, cli_layout, cli_choice, cli_choice_set;
-extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_majors, cli_activations,
+extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_majors, cli_sparsities, cli_activations,
     cli_gates, cli_computes, cli_orders;
 
 /* Other names that help tells of; NULL-terminated, or NULL where there are none. */

@@ -22,6 +22,7 @@ const char *const *cli_choice_aliases(const struct cli_choices *choices)
 
 const struct cli_choices cli_recipes = { bsm_recipe_name, bsm_recipe_from_name, 0, BSM_RECIPE_COUNT };
 const struct cli_choices cli_majors = { bsm_major_name, bsm_major_from_name, 0, BSM_MAJOR_COUNT };
+const struct cli_choices cli_sparsities = { bsm_sparsity_name, bsm_sparsity_from_name, 0, BSM_SPARSITY_COUNT };
 const struct cli_choices cli_packings = { bsm_packing_name, bsm_packing_from_name, 0, BSM_PACKING_COUNT };
 
 /* For --help alone: a layout may carry parameters, and is read by the library. */

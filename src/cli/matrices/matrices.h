@@ -47,29 +47,36 @@ cli_parser cli_tensor_scale;
 
 /* Description and memory.  matrix points into it: never copied. */
 struct cli_quantized {
-    bsm_matrix matrix;
+    union { bsm_matrix matrix; bsm_sparse_matrix sparse; };
     float tensor_scale;
-    int64_t data_bytes, scale_bytes;
-    void *data, *scales;                  /* made by cli_quantized_new */
-    bsm_npy codes_file, scales_file;      /* or read */
+    int64_t data_bytes, scale_bytes, metadata_bytes;
+    void *data, *scales, *metadata;       /* made by cli_quantized_new */
+    bsm_npy codes_file, scales_file, metadata_file;       /* or read */
+    bsm_sparsify_stats left_out;          /* by cli_quantize, of a sparse one */
 };
 
 /* Zeroed memory for a matrix; the gguf packing implies its scale layout, and a gguf layout its packing. */
 int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
                       int64_t columns, struct cli_quantized *quantized);
+/* The same for a sparse one. */
+int cli_quantized_new_sparse(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout,
+                             bsm_sparsity sparsity, int64_t rows, int64_t columns, struct cli_quantized *quantized);
+bool cli_is_sparse(const bsm_matrix *matrix);
 /* Makes a matrix that cli_quantized_new made MN-major.  Of gguf's packing that fails. */
 int cli_quantized_turn(struct cli *cli, const char *what, struct cli_quantized *quantized);
 void cli_quantized_free(struct cli *cli, struct cli_quantized *quantized);
 
-/* Quantizes real into quantized (options->tensor_scale and the matrix' tensor scale are set from `scale`). */
+/* Quantizes real, or what a sparse matrix keeps of it, into quantized (options->tensor_scale and the matrix' tensor
+ * scale are set from `scale`). */
 int cli_quantize(struct cli *cli, const char *what, const struct cli_real *real, struct cli_tensor_scale scale,
                  bsm_quantize_options options, struct cli_quantized *quantized, bsm_quantize_stats *stats);
 
 /* The recipe behind DEFAULT; NULL for formats without scales. */
 const char *cli_recipe_used(bsm_format format, bsm_recipe recipe);
 
-/* The files of a quantized matrix: PREFIX.codes.npy, PREFIX.scales.npy, PREFIX.tensor_scale.npy (the last two where
- * there are such), and PREFIX.json, the note that names them and says how to read them. */
+/* The files of a quantized matrix: PREFIX.codes.npy, PREFIX.scales.npy, PREFIX.tensor_scale.npy,
+ * PREFIX.metadata.npy (the last three where there are such), and PREFIX.json, the note that names them and says how to
+ * read them. */
 int cli_store_quantized(struct cli *cli, const char *prefix, const struct cli_quantized *quantized, const char *recipe);
 int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quantized *quantized);
 /* path without `ending`, if it ends so; in memory of the command's. */

@@ -44,13 +44,27 @@ static bool is_plain(const bsm_matrix *m)
     return m->packing == BSM_PACKING_BYTES || bsm_element_get((int)bsm_format_get((int)m->format)->element)->bits >= 8;
 }
 
+bool cli_is_sparse(const bsm_matrix *m)
+{
+    return m->struct_size == sizeof(bsm_sparse_matrix) && ((const bsm_sparse_matrix *)m)->sparsity != BSM_SPARSITY_NONE;
+}
+
+/* The matrix that codes and scales are: of a sparse one, of half the columns. */
+static bsm_matrix stored(const bsm_matrix *m)
+{
+    bsm_matrix kept = *m;
+    kept.struct_size = sizeof kept;
+    if (cli_is_sparse(m)) kept.columns /= 2;
+    return kept;
+}
+
 /* Rows of the array of codes: an MN-major matrix has its columns there. */
 static int64_t array_rows(const bsm_matrix *m) { return m->major == BSM_MAJOR_MN ? m->columns : m->rows; }
 
 /* Bytes from row to row of packed codes: those of 6 bits begin with whole bytes every four. */
 static int64_t row_bytes(const bsm_matrix *m)
 {
-    bsm_matrix rows = *m;
+    bsm_matrix rows = stored(m);
     int64_t one = 0, two = 0, *const count = m->major == BSM_MAJOR_MN ? &rows.columns : &rows.rows;
     rows.data = rows.scales = NULL;
     *count = 1;
@@ -65,6 +79,7 @@ static int measure(struct cli *cli, struct cli_quantized *q, const char *what)
 {
     bsm_status status = bsm_matrix_data_bytes(&q->matrix, &q->data_bytes);
     if (status == BSM_OK) status = bsm_matrix_scale_bytes(&q->matrix, &q->scale_bytes);
+    if (status == BSM_OK) status = bsm_matrix_metadata_bytes(&q->matrix, &q->metadata_bytes);
     if (status == BSM_OK && !is_plain(&q->matrix)
         && __builtin_mul_overflow(array_rows(&q->matrix), row_bytes(&q->matrix), &q->data_bytes))
         q->data_bytes = INT64_MAX;
@@ -72,13 +87,16 @@ static int measure(struct cli *cli, struct cli_quantized *q, const char *what)
 }
 
 static void describe(struct cli_quantized *q, bsm_format format, bsm_packing packing, bsm_scale_layout layout,
-                     int64_t rows, int64_t columns)
+                     bsm_sparsity sparsity, int64_t rows, int64_t columns)
 {
+    const bool sparse = sparsity != BSM_SPARSITY_NONE;
     *q = (struct cli_quantized){
-        .matrix = { .struct_size = sizeof(bsm_matrix), .format = format, .packing = packing, .rows = rows,
-                    .columns = columns },
+        .sparse = { .matrix = { .struct_size = sparse ? sizeof(bsm_sparse_matrix) : sizeof(bsm_matrix),
+                                .format = format, .packing = packing, .rows = rows, .columns = columns },
+                    .sparsity = sparsity },
         .codes_file = { .struct_size = sizeof(bsm_npy) },
-        .scales_file = { .struct_size = sizeof(bsm_npy) }
+        .scales_file = { .struct_size = sizeof(bsm_npy) },
+        .metadata_file = { .struct_size = sizeof(bsm_npy) }
     };
     if (bsm_format_get((int)format)->scale != BSM_UNSCALED) q->matrix.scale_layout = layout;
     settle_gguf(&q->matrix);
@@ -87,11 +105,19 @@ static void describe(struct cli_quantized *q, bsm_format format, bsm_packing pac
 int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
                       int64_t columns, struct cli_quantized *q)
 {
-    describe(q, format, packing, layout, rows, columns);
+    return cli_quantized_new_sparse(cli, format, packing, layout, BSM_SPARSITY_NONE, rows, columns, q);
+}
+
+int cli_quantized_new_sparse(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout,
+                             bsm_sparsity sparsity, int64_t rows, int64_t columns, struct cli_quantized *q)
+{
+    describe(q, format, packing, layout, sparsity, rows, columns);
     const int result = measure(cli, q, NULL);
     if (result != CLI_DONE) return result;
     q->matrix.data = q->data = cli_memory(cli, q->data_bytes, 1);
     q->scales = cli_memory(cli, q->scale_bytes, 1);
+    q->metadata = cli_memory(cli, q->metadata_bytes, 1);
+    if (sparsity != BSM_SPARSITY_NONE) q->sparse.metadata = q->metadata;
     if (q->scale_bytes > 0) q->matrix.scales = q->scales;
     else if (q->matrix.packing == BSM_PACKING_GGUF) q->matrix.scales = q->data;
     return CLI_DONE;
@@ -130,8 +156,11 @@ void cli_quantized_free(struct cli *cli, struct cli_quantized *q)
 {
     bsm_npy_release(cli->context, &q->codes_file);
     bsm_npy_release(cli->context, &q->scales_file);
+    bsm_npy_release(cli->context, &q->metadata_file);
     free(q->data);
     free(q->scales);
+    free(q->metadata);
+    q->metadata = NULL;
     q->data = q->scales = q->matrix.data = q->matrix.scales = NULL;
 }
 
@@ -149,7 +178,11 @@ int cli_quantize(struct cli *cli, const char *what, const struct cli_real *real,
         q->tensor_scale = scale.source == CLI_SCALE_GIVEN ? scale.value : 1;
         q->matrix.tensor_scale = &q->tensor_scale;
     }
-    const bsm_status status = bsm_quantize(cli->context, &source, &options, &q->matrix, stats);
+    q->left_out = (bsm_sparsify_stats){ .struct_size = sizeof q->left_out };
+    const bsm_status status =
+        cli_is_sparse(&q->matrix)
+            ? bsm_sparsify(cli->context, &source, &options, &q->matrix, &q->left_out, stats)
+            : bsm_quantize(cli->context, &source, &options, &q->matrix, stats);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, what, status);
 }
 
@@ -194,7 +227,7 @@ static void code_shape(const struct cli_quantized *q, int64_t *shape)
 {
     const bsm_matrix *m = &q->matrix;
     shape[0] = array_rows(m);
-    shape[1] = !is_plain(m) ? row_bytes(m) : m->major == BSM_MAJOR_MN ? m->rows : m->columns;
+    shape[1] = !is_plain(m) ? row_bytes(m) : m->major == BSM_MAJOR_MN ? m->rows : stored(m).columns;
 }
 
 /* rows x scales of a row in the tight linear layout, else one stretch of bytes. */
@@ -208,9 +241,18 @@ static int scale_shape(const struct cli_quantized *q, int64_t *shape)
     return 1;
 }
 
+/* rows x bytes of a row. */
+static void metadata_shape(const struct cli_quantized *q, int64_t *shape)
+{
+    shape[0] = q->matrix.rows;
+    shape[1] = q->matrix.rows > 0 ? q->metadata_bytes / q->matrix.rows : 0;
+}
+
 static const char *file_name(const char *path) { return strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path; }
 
-struct paths { char codes[PATH_ROOM], scales[PATH_ROOM], tensor_scale[PATH_ROOM], note[PATH_ROOM]; };
+struct paths {
+    char codes[PATH_ROOM], scales[PATH_ROOM], tensor_scale[PATH_ROOM], metadata[PATH_ROOM], note[PATH_ROOM];
+};
 
 static int make_paths(struct cli *cli, const char *prefix, struct paths *paths)
 {
@@ -220,6 +262,7 @@ static int make_paths(struct cli *cli, const char *prefix, struct paths *paths)
     snprintf(paths->codes, sizeof paths->codes, "%s.codes.npy", prefix);
     snprintf(paths->scales, sizeof paths->scales, "%s.scales.npy", prefix);
     snprintf(paths->tensor_scale, sizeof paths->tensor_scale, "%s.tensor_scale.npy", prefix);
+    snprintf(paths->metadata, sizeof paths->metadata, "%s.metadata.npy", prefix);
     snprintf(paths->note, sizeof paths->note, "%s.json", prefix);
     return CLI_DONE;
 }
@@ -238,6 +281,10 @@ static int store_note(struct cli *cli, const struct paths *paths, const struct c
     cli_json_integer(&json, "columns", m->columns);
     cli_json_text(&json, "packing", bsm_packing_name((int)m->packing));
     if (m->major != BSM_MAJOR_K) cli_json_text(&json, "major", bsm_major_name((int)m->major));
+    if (cli_is_sparse(m)) {
+        cli_json_text(&json, "sparsity", bsm_sparsity_name((int)q->sparse.sparsity));
+        cli_json_text(&json, "metadata", file_name(paths->metadata));
+    }
     cli_json_text(&json, "codes", file_name(paths->codes));
     if (bsm_format_get((int)m->format)->scale != BSM_UNSCALED) {
         layout_text(&m->scale_layout, layout, sizeof layout);
@@ -267,6 +314,9 @@ int cli_store_quantized(struct cli *cli, const char *prefix, const struct cli_qu
         result = cli_output_npy(cli, paths->scales, BSM_NPY_UINT8, rank, shape, q->matrix.scales);
     if (result == CLI_DONE && q->matrix.tensor_scale != NULL)
         result = cli_output_npy(cli, paths->tensor_scale, BSM_NPY_FP32, 0, NULL, q->matrix.tensor_scale);
+    metadata_shape(q, shape);
+    if (result == CLI_DONE && cli_is_sparse(&q->matrix))
+        result = cli_output_npy(cli, paths->metadata, BSM_NPY_UINT8, 2, shape, q->sparse.metadata);
     if (result == CLI_DONE) result = store_note(cli, paths, q, recipe);
     free(paths);
     return result;
@@ -279,7 +329,7 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
 {
     const char *format_text = cli_note_text(note, "format"), *packing_text = cli_note_text(note, "packing");
     const char *layout = cli_note_text(note, "scale_layout"), *use = cli_note_text(note, "tensor_scale_use");
-    const char *major_text = cli_note_text(note, "major");
+    const char *major_text = cli_note_text(note, "major"), *sparsity_text = cli_note_text(note, "sparsity");
     int64_t version, rows, columns;
     if (!cli_note_size(note, "blockscale_note", &version) || version != 1)
         return cli_bad_input(cli, "%s: is no note of blockscale quantize: \"blockscale_note\": 1 is missing",
@@ -294,13 +344,16 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
     if (packing < 0) return cli_bad_input(cli, "%s: \"packing\": \"%s\" is no packing", note->path, packing_text);
     const int major = major_text != NULL ? bsm_major_from_name(major_text) : (int)BSM_MAJOR_K;
     if (major < 0) return cli_bad_input(cli, "%s: \"major\": \"%s\" is neither k nor mn", note->path, major_text);
+    const int sparsity = sparsity_text != NULL ? bsm_sparsity_from_name(sparsity_text) : (int)BSM_SPARSITY_NONE;
+    if (sparsity < 0)
+        return cli_bad_input(cli, "%s: \"sparsity\": \"%s\" is none of none, 2:4 and 4:8", note->path, sparsity_text);
     bsm_scale_layout scale_layout = { .kind = BSM_LAYOUT_LINEAR };
     if (layout != NULL && bsm_scale_layout_parse(layout, &scale_layout) != BSM_OK)
         return cli_library_failed(cli, note->path, BSM_EFILE);
     if (use != NULL && strcmp(use, "multiplies") != 0 && strcmp(use, "divides") != 0)
         return cli_bad_input(cli, "%s: \"tensor_scale_use\": \"%s\" is neither multiplies nor divides", note->path,
                              use);
-    describe(q, format, (bsm_packing)packing, scale_layout, rows, columns);
+    describe(q, format, (bsm_packing)packing, scale_layout, (bsm_sparsity)sparsity, rows, columns);
     q->matrix.major = (bsm_major)major;
     if (use != NULL && strcmp(use, "divides") == 0) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     return measure(cli, q, note->path);
@@ -342,6 +395,19 @@ static int check_shape(struct cli *cli, const struct cli_note *note, const struc
     return CLI_DONE;
 }
 
+static int read_metadata(struct cli *cli, const struct cli_note *note, struct cli_quantized *q)
+{
+    int64_t shape[2];
+    metadata_shape(q, shape);
+    const int result = read_named(cli, note, "metadata", q->metadata_bytes, &q->metadata_file);
+    if (result != CLI_DONE) return result;
+    const bsm_npy *file = &q->metadata_file;
+    q->sparse.metadata = file->data;
+    if (file->rank == 2 && file->shape[0] == shape[0] && bsm_npy_type_bytes((int)file->type) == 1) return CLI_DONE;
+    return cli_bad_input(cli, "%s: \"metadata\": an array of %" PRId64 " x %" PRId64 " bytes is wanted", note->path,
+                         shape[0], shape[1]);
+}
+
 static int read_tensor_scale(struct cli *cli, const struct cli_note *note, struct cli_quantized *q)
 {
     bsm_npy array = { .struct_size = sizeof array };
@@ -359,17 +425,20 @@ int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quanti
 {
     struct cli_note *note = cli_memory(cli, 1, (int64_t)sizeof *note);
     *q = (struct cli_quantized){ .codes_file = { .struct_size = sizeof(bsm_npy) },
-                                 .scales_file = { .struct_size = sizeof(bsm_npy) } };
+                                 .scales_file = { .struct_size = sizeof(bsm_npy) },
+                                 .metadata_file = { .struct_size = sizeof(bsm_npy) } };
     int result = cli_note_read(cli, note_path, note);
     if (result == CLI_DONE) result = read_description(cli, note, q);
     if (result == CLI_DONE) result = read_named(cli, note, "codes", q->data_bytes, &q->codes_file);
     if (result == CLI_DONE) result = check_shape(cli, note, q);
     if (result == CLI_DONE && q->scale_bytes > 0)
         result = read_named(cli, note, "scales", q->scale_bytes, &q->scales_file);
+    if (result == CLI_DONE && cli_is_sparse(&q->matrix)) result = read_metadata(cli, note, q);
     if (result == CLI_DONE && cli_note_text(note, "tensor_scale") != NULL) result = read_tensor_scale(cli, note, q);
     q->matrix.data = q->codes_file.data;
     q->matrix.scales = q->matrix.packing == BSM_PACKING_GGUF ? q->matrix.data : q->scales_file.data;
-    if (result == CLI_DONE && bsm_matrix_check(&q->matrix) != BSM_OK)
+    if (result == CLI_DONE
+        && (bsm_matrix_check(&q->matrix) != BSM_OK || bsm_matrix_check_metadata(&q->matrix) != BSM_OK))
         result = cli_library_failed(cli, note_path, BSM_EFILE);
     if (result != CLI_DONE) cli_quantized_free(cli, q);
     free(note);

@@ -206,6 +206,53 @@ def majors_change_nothing(folder):
     script.run_in(folder, [command, "matmul", "w.json", "bad.json", "-o", "d.npy"], 3, "is neither k nor mn")
 
 
+def sparse_changes_nothing(folder):
+    """Half of the numbers, and the product of what dequantize makes of them; what notes and metadata may not say."""
+    sample(folder, "x", 37, 200)
+    sample(folder, "w", 11, 200)
+    for format, sparsity, way in [("nvfp4", "4:8", ["--packed", "--layout", "128x4"]), ("mxfp8_e4m3", "2:4", []),
+                                  ("mxfp4", "2:4", []), ("bf16", "2:4", [])]:
+        said = json.loads(quantize(folder, "w", format, "--sparsity", sparsity, *way))
+        group = int(sparsity[2])
+        script.check(said["groups"] == 11 * 200 // group >= said["cut_groups"] > 0 and said["elements"] == 1100
+                     and 0.5 < said["kept_squares"] < 1, f"{format}: {said}")
+        shape, descr, metadata = npy_file.read(os.path.join(folder, "w.metadata.npy"))
+        script.check(shape == (11, -(-200 // group // 2)) and descr == "|u1", f"{format}: {shape}, {descr}")
+        codes, _, _ = npy_file.read(os.path.join(folder, "w.codes.npy"))
+        script.check(codes == (11, 50 if format == "nvfp4" else 100), f"{format}: {codes}")
+        said = script.run([command, "matmul", "x.npy", "w.json", "-o", "d.npy", "--a-format", "bf16", "--verbose",
+                           "--check"], cwd=folder)
+        script.check("sparse, and copied with their zeros first: B" in said, said)
+        script.run([command, "dequantize", "w.json", "-o", "full.npy"], cwd=folder)
+        _, _, numbers = npy_file.read(os.path.join(folder, "full.npy"))
+        script.check(all(numbers[i:i + group].count(0) >= group // 2 for i in range(0, 2200, group)),
+                     f"{format}: more than half is left")
+    # Of bf16 the numbers with their zeros are an operand of the same kernels.
+    script.run([command, "matmul", "x.npy", "full.npy", "-o", "own.npy", "-f", "bf16"], cwd=folder)
+    results = [open(os.path.join(folder, name), "rb").read() for name in ("d.npy", "own.npy")]
+    script.check(results[0] == results[1], "other products")
+    with open(os.path.join(folder, "w.json"), encoding="utf-8") as note:
+        text = note.read()
+    metadata[3] = 0x46
+    npy_file.write(os.path.join(folder, "bad.metadata.npy"), shape, metadata, "|u1")
+    npy_file.write(os.path.join(folder, "flat.metadata.npy"), (len(metadata),), metadata, "|u1")
+    for change, words in [(("w.metadata", "bad.metadata"), "group 6 of row 0 of matrix 0 is 6"),
+                          (("w.metadata", "flat.metadata"), "\"metadata\": an array of 11 x 25 bytes is wanted"),
+                          (("w.metadata", "w.codes"), "bytes, but the note's shape and format need 275"),
+                          (('"2:4"', '"1:4"'), "is none of none, 2:4 and 4:8"),
+                          (('"2:4"', '"4:8"'), "sparsity=4:8"),
+                          (('"metadata"', '"other"'), "\"metadata\" must name a file")]:
+        with open(os.path.join(folder, "bad.json"), "w", encoding="utf-8") as note:
+            note.write(text.replace(*change))
+        script.run_in(folder, [command, "dequantize", "bad.json", "-o", "y.npy"], 3, words)
+    for status, wrong, words in [
+            (2, ["w.npy", "-o", "g", "-f", "mxfp4", "--sparsity", "2:4", "--major", "mn"], "stored row by row"),
+            (2, ["w.npy", "-o", "g.safetensors", "-f", "mxfp4", "--sparsity", "2:4"], "are for .npy files"),
+            (3, ["w.npy", "-o", "g", "-f", "mxint8", "--sparsity", "4:8"], "sparsity=4:8"),
+            (3, ["random:4x30", "-o", "g", "-f", "mxfp4", "--sparsity", "2:4"], "columns=30")]:
+        script.run_in(folder, [command, "quantize", *wrong], status, words)
+
+
 def scales_lie_where_the_layout_says(folder):
     """128x4 by its own formula, for A and for D."""
     sample(folder, "x", 137, 200)
@@ -466,7 +513,7 @@ def as_ml_dtypes_has_them(folder):
 
 script.cases("test_cli_matmul", [with_folder(case) for case in [
     codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
-    majors_change_nothing,
+    majors_change_nothing, sparse_changes_nothing,
     scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues,
                                                                 output_types,
     input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed,

@@ -19,6 +19,7 @@ struct settings {
     bsm_scale_layout layout;
     bsm_packing packing;
     bsm_major major;
+    bsm_sparsity sparsity;
     struct cli_tensor_scale tensor_scale;
     bool packed, divides, transpose, no_saturate, squares;
     float clamp_low, clamp_high;
@@ -69,6 +70,10 @@ static const struct cli_option options[] = {
       "k: codes are stored row by row, rows x K; mn: column by column, K x rows, as weights of x @ w; scales are those "
       "of rows either way",
       CLI_MAJOR(struct settings, major) },
+    { "--sparsity", 0, "PATTERN",
+      "half of the numbers are kept, the largest ones, and NAME.metadata.npy says which: 2:4, 2 of every 4 of a row; "
+      "4:8, of formats of 4 bits, 2 pairs of every 4",
+      CLI_SPARSITY(struct settings, sparsity) },
     { "--tensor-scale", 0, "T", "none, computed, or a number; computed for nvfp4, none for the others unless given",
       CLI_TENSOR_SCALE(struct settings, tensor_scale) },
     { "--divides", 0, NULL, "the tensor scale is stored as a divisor", CLI_FLAG(struct settings, divides) },
@@ -107,15 +112,26 @@ static const struct cli_option options[] = {
 
 /* Report ----------------------------------------------------------------------------------------------------------- */
 
+/* 1 of zeros: nothing was lost. */
+static double kept_share(const struct cli_quantized *q)
+{
+    return q->left_out.signal > 0 ? q->left_out.kept / q->left_out.signal : 1;
+}
+
 static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe)
 {
     const bsm_format_info *info = bsm_format_get((int)q->matrix.format);
     char layout[64];
     layout_text(&q->matrix.scale_layout, layout, sizeof layout);
-    printf("%s, %" PRId64 " x %" PRId64 ", %.2f bits per element", info->name, q->matrix.rows, q->matrix.columns,
-           info->bits_per_element);
+    printf("%s, %" PRId64 " x %" PRId64 ", %.2f bits per %selement", info->name, q->matrix.rows,
+           q->matrix.columns, info->bits_per_element, cli_is_sparse(&q->matrix) ? "kept " : "");
     if (info->scale != BSM_UNSCALED)
         printf(", recipe %s, scales %s in layout %s", recipe, bsm_scale_name((int)info->scale), layout);
+    if (cli_is_sparse(&q->matrix))
+        printf(", sparse %s\nsum of squares      %.2f %% kept; %" PRId64 " of %" PRId64
+               " groups lost a number that is not 0",
+               bsm_sparsity_name((int)q->sparse.sparsity), kept_share(q) * 100, q->left_out.cut_groups,
+               q->left_out.groups);
     printf("\nelements            %" PRId64 ", largest magnitude %.6g\n", stats->elements, stats->amax);
     if (q->matrix.tensor_scale != NULL)
         printf("tensor scale        %.9g, %s\n", (double)q->tensor_scale,
@@ -145,6 +161,13 @@ static void print_json(const struct cli_quantized *q, const bsm_quantize_stats *
     cli_json_text(&json, "format", info->name);
     cli_json_integer(&json, "rows", q->matrix.rows);
     cli_json_integer(&json, "columns", q->matrix.columns);
+    if (cli_is_sparse(&q->matrix)) {
+        cli_json_text(&json, "sparsity", bsm_sparsity_name((int)q->sparse.sparsity));
+        cli_json_integer(&json, "groups", q->left_out.groups);
+        cli_json_integer(&json, "cut_groups", q->left_out.cut_groups);
+        cli_json_integer(&json, "cut_elements", q->left_out.cut_elements);
+        cli_json_number(&json, "kept_squares", kept_share(q));
+    }
     cli_json_number(&json, "bits_per_element", info->bits_per_element);
     cli_json_text(&json, "recipe", recipe);
     cli_json_text(&json, "scale_layout", info->scale != BSM_UNSCALED ? layout : NULL);
@@ -241,9 +264,12 @@ static int quantize_matrix(struct cli *cli, const struct settings *s)
         return cli_wrong_usage(cli, "--packed and --packing: give one of them");
     if (s->include != NULL || s->exclude != NULL || s->share != NULL)
         return cli_wrong_usage(cli, "--include, --exclude and --share-tensor-scales are for checkpoints");
+    if (s->sparsity != BSM_SPARSITY_NONE && s->major == BSM_MAJOR_MN)
+        return cli_wrong_usage(cli, "--sparsity and --major mn: a sparse matrix is stored row by row");
     int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
     if (result != CLI_DONE) return result;
-    result = cli_quantized_new(cli, s->format, choose_packing(s), s->layout, real.rows, real.columns, &q);
+    result = cli_quantized_new_sparse(cli, s->format, choose_packing(s), s->layout, s->sparsity, real.rows,
+                                      real.columns, &q);
     if (result == CLI_DONE) {
         result = quantize(cli, s, &real, &q);
         cli_quantized_free(cli, &q);
@@ -258,9 +284,9 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
     const bool whole = weights_is_checkpoint(s->input);
     struct cli_real real = { .data = NULL };
     if (s->packed || s->divides || s->packing != BSM_PACKING_DEFAULT || s->layout.kind != BSM_LAYOUT_LINEAR ||
-        s->major != BSM_MAJOR_K || s->tensor_scale.source != CLI_SCALE_USUAL)
-        return cli_wrong_usage(cli, "--packed, --packing, --major, --layout, --tensor-scale and --divides are for "
-                                    ".npy files: --convention says how a checkpoint is written");
+        s->major != BSM_MAJOR_K || s->sparsity != BSM_SPARSITY_NONE || s->tensor_scale.source != CLI_SCALE_USUAL)
+        return cli_wrong_usage(cli, "--packed, --packing, --major, --sparsity, --layout, --tensor-scale and --divides "
+                                    "are for .npy files: --convention says how a checkpoint is written");
     if (whole && (s->transpose || s->type != CLI_TYPE_AUTO))
         return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
     if (!whole && (s->include != NULL || s->exclude != NULL || s->share != NULL))
@@ -298,8 +324,8 @@ const struct cli_verb cli_verb_quantize = {
     .usage = "X.npy|CHECKPOINT -o NAME --format FORMAT [options]",
     .about =
         "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is "
-        "one) and the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul "
-        "read it. Codes are one per byte, as ml_dtypes has them: "
+        "one), NAME.metadata.npy (with --sparsity) and the note NAME.json, which says how they belong together: "
+        "blockscale dequantize and blockscale matmul read it. Codes are one per byte, as ml_dtypes has them: "
         "np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
         "A checkpoint is quantized weight by weight, with the memory of the codes of two, and written complete or not "
         "at all; tensors that are no chosen weights are passed on. Into a folder go config.json with the words of the "
