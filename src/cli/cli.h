@@ -105,8 +105,8 @@ struct cli_option {
 struct cli_range { int64_t first, last, step; };
 
 cli_parser cli_flag, cli_text, cli_integer, cli_unsigned, cli_float, cli_range, cli_layout, cli_choice, cli_choice_set;
-extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_majors, cli_sparsities, cli_activations,
-    cli_gates, cli_computes, cli_orders;
+extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_majors, cli_sparsities,
+    cli_activations, cli_gates, cli_computes, cli_orders;
 
 /* Other names that help tells of; NULL-terminated, or NULL where there are none. */
 const char *const *cli_choice_aliases(const struct cli_choices *choices);

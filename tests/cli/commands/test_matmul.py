@@ -233,6 +233,11 @@ def sparse_changes_nothing(folder):
     script.check(results[0] == results[1], "other products")
     with open(os.path.join(folder, "w.json"), encoding="utf-8") as note:
         text = note.read()
+    simulated = os.path.join(os.path.dirname(command), "..", "lib", "libcudasim.so")
+    if os.path.exists(simulated):
+        variables = {**os.environ, "BLOCKSCALE_LIBCUDA": simulated, "CUDASIM_DEVICE": "sm_100a", "CUDASIM_QUIET": "1"}
+        script.run_in(folder, [command, "matmul", "x.npy", "w.json", "-o", "d.npy", "--a-format", "bf16", "--device",
+                               "cuda"], 2, "w.json is sparse, and multiplied on CPUs alone", env=variables)
     metadata[3] = 0x46
     npy_file.write(os.path.join(folder, "bad.metadata.npy"), shape, metadata, "|u1")
     npy_file.write(os.path.join(folder, "flat.metadata.npy"), (len(metadata),), metadata, "|u1")
