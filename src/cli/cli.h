@@ -214,8 +214,11 @@ void cli_json_boolean(struct cli_json *json, const char *key, bool value);
 /* Small things ----------------------------------------------------------------------------------------------------- */
 
 /* Memory for the command's own buffers; prints and exits with CLI_BAD_INPUT (after removing output files) when there is
- * none, or when count * size overflows.  Aligned to 64 bytes, filled with zeros; free() releases it. */
+ * none, or when count * size overflows.  Aligned to 64 bytes, filled with zeros; free() releases it.  Not for threads
+ * beside the command's first. */
 void *cli_memory(const struct cli *cli, int64_t count, int64_t size);
+/* What cli_memory does before it removes output files: a thread that writes them must have ended.  NULL: nothing. */
+void cli_without_memory(void (*stop)(void));
 double cli_seconds(void);                /* a clock that only goes forward */
 double cli_processor_seconds(void);      /* that all threads of this process have used */
 /* Whether something that took so long had no processor for most of that time: the machine does other work. */

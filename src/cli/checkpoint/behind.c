@@ -15,6 +15,9 @@ struct behind {
     bool has_thread, ended;
 };
 
+/* There is one at a time. */
+static struct behind *running;
+
 static void *work_on_all(void *argument)
 {
     struct behind *b = argument;
@@ -35,6 +38,8 @@ static void *work_on_all(void *argument)
     return NULL;
 }
 
+static void stop_running(void) { behind_end(running); }
+
 struct behind *behind_start(struct cli *cli, behind_work *work)
 {
     struct behind *b = cli_memory(cli, 1, sizeof *b);
@@ -42,6 +47,8 @@ struct behind *behind_start(struct cli *cli, behind_work *work)
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->moved, NULL);
     b->has_thread = threads_start(&b->thread, work_on_all, b);
+    running = b;
+    cli_without_memory(stop_running);
     return b;
 }
 
@@ -63,6 +70,7 @@ int behind_give(struct behind *b, void *piece)
 
 int behind_end(struct behind *b)
 {
+    cli_without_memory(NULL);
     if (b->has_thread) {
         pthread_mutex_lock(&b->lock);
         b->ended = true;

@@ -11,7 +11,8 @@ struct behind;
  * returns what to exit with. */
 typedef int behind_work(void *piece, bool do_it);
 
-/* Where there is no thread to be had, pieces are worked on at once. */
+/* One at a time.  Where there is no thread to be had, pieces are worked on at once.  Where cli_memory ends the command
+ * before behind_end, the piece that was handed over is done first. */
 struct behind *behind_start(struct cli *cli, behind_work *work);
 
 /* Waits until the former piece is done, then hands this one over.  Returns what the former pieces came to. */

@@ -51,6 +51,9 @@ int cli_library_failed(const struct cli *cli, const char *what, bsm_status statu
     return status == BSM_EDEVICE ? CLI_NO_DEVICE : CLI_BAD_INPUT;
 }
 
+static void (*stop_threads)(void);
+void cli_without_memory(void (*stop)(void)) { stop_threads = stop; }
+
 void *cli_memory(const struct cli *cli, int64_t count, int64_t size)
 {
     int64_t bytes;
@@ -60,6 +63,7 @@ void *cli_memory(const struct cli *cli, int64_t count, int64_t size)
         memset(memory, 0, (size_t)bytes);
         return memory;
     }
+    if (stop_threads != NULL) stop_threads();
     cli_outputs_finish(cli, false);
     exit(cli_bad_input(cli, "no memory for %lld x %lld bytes", (long long)count, (long long)size));
 }

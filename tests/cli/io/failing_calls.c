@@ -4,7 +4,9 @@
  *   FAIL_AT     which call, from 1; 0: none, and the number of calls is written to descriptor FAIL_COUNT at exit
  *   FAIL_HOW    "error", "signal" (FAIL_SIGNAL's number, SIGTERM unless given), or "truncate" (of FAIL_FILE, to
  * nothing)
+ *   FAIL_SLOW   microseconds that fwrite takes, and a call that fails half of it; 0 unless given
  *
+ * A file that is closed by one thread while another one writes it is a fault: abort.
  * Calls of libraries are left alone: only those from the main program count. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,6 +27,8 @@
 static uintptr_t program_start, program_end;
 static long wanted, count;
 static int signal_number = SIGTERM;
+static useconds_t slow;
+static FILE *_Atomic being_written;
 static const char *to_truncate;           /* NULL: nothing */
 static bool memory, by_signal, started;
 
@@ -55,6 +59,7 @@ __attribute__((constructor)) static void start(void)
     memory = group != NULL && strcmp(group, "memory") == 0;
     by_signal = how != NULL && strcmp(how, "signal") == 0;
     if (getenv("FAIL_SIGNAL") != NULL) signal_number = atoi(getenv("FAIL_SIGNAL"));
+    if (getenv("FAIL_SLOW") != NULL) slow = (useconds_t)atoi(getenv("FAIL_SLOW"));
     if (how != NULL && strcmp(how, "truncate") == 0) to_truncate = getenv("FAIL_FILE");
     started = true;
     atexit(report);
@@ -66,6 +71,7 @@ static bool fails(bool is_memory, const void *caller)
     const uintptr_t from = (uintptr_t)caller;
     if (!started || is_memory != memory || from < program_start || from >= program_end) return false;
     if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != wanted) return false;
+    usleep(slow / 2);
     if (by_signal) raise(signal_number);
     if (to_truncate != NULL && truncate(to_truncate, 0) != 0) abort();
     errno = is_memory ? ENOMEM : EIO;
@@ -135,9 +141,13 @@ size_t fread(void *restrict to, size_t size, size_t items, FILE *restrict file)
 size_t fwrite(const void *restrict from, size_t size, size_t items, FILE *restrict file)
 {
     NEXT(fwrite);
-    if (!FAILS(false)) return next(from, size, items, file);
-    mark(file);
-    return 0;
+    const bool failed = FAILS(false);
+    being_written = file;
+    usleep(slow);
+    const size_t written = failed ? 0 : next(from, size, items, file);
+    being_written = NULL;
+    if (failed) mark(file);
+    return written;
 }
 int fseeko(FILE *file, off_t to, int whence) { NEXT(fseeko); return FAILS(false) ? -1 : next(file, to, whence); }
 int fflush(FILE *file)
@@ -150,6 +160,7 @@ int fflush(FILE *file)
 int fclose(FILE *file)
 {
     NEXT(fclose);
+    if (file == being_written) abort();
     const bool failed = FAILS(false);
     const int result = next(file);        /* closed in any case, as the kernel does */
     return failed ? EOF : result;

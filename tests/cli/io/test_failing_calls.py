@@ -76,7 +76,7 @@ def count_calls(folder, arguments, group):
     return int(calls)
 
 
-def every_call(arguments, group, how, least):
+def every_call(arguments, group, how, least, **environment):
     need_no_sanitizer()
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
@@ -87,7 +87,7 @@ def every_call(arguments, group, how, least):
         check(calls >= least and len(complete) > len(before), f"{calls} calls, {sorted(complete)}")
         failed = 0
         for at in range(1, calls + 1):
-            done = run(folder, arguments, group, how, at)
+            done = run(folder, arguments, group, how, at, env=environment)
             line = f"{' '.join(arguments)}, {how} at call {at} of {calls} ({group})"
             after = contents(folder)
             if done.returncode == 0:
@@ -170,6 +170,8 @@ def an_input_cut_short_of_convert(): an_input_cut_short(CONVERT, "q.safetensors"
 
 def files_of_quantize(): every_call(QUANTIZE, "files", "error", 20)
 def memory_of_quantize(): every_call(QUANTIZE, "memory", "error", 20)
+# The disk is slower than the quantizer, so that memory ends while a thread writes.
+def memory_of_quantize_while_it_writes(): every_call(QUANTIZE, "memory", "error", 20, FAIL_SLOW="4000")
 def signals_in_quantize(): every_call(QUANTIZE, "files", "signal", 20)
 def files_of_convert(): every_call(CONVERT, "files", "error", 10)
 def files_of_dequantize(): every_call(DEQUANTIZE, "files", "error", 10)
@@ -179,7 +181,8 @@ def files_of_a_matrix(): every_call(MATRIX, "files", "error", 10)
 def signals_with_a_matrix(): every_call(MATRIX, "files", "signal", 10)
 
 
-script.cases("test_cli_failing_calls", [files_of_quantize, memory_of_quantize, signals_in_quantize, files_of_convert,
+script.cases("test_cli_failing_calls", [files_of_quantize, memory_of_quantize, memory_of_quantize_while_it_writes,
+                                        signals_in_quantize, files_of_convert,
                                         files_of_dequantize,
                                         files_of_matmul, memory_of_matmul, files_of_a_matrix, signals_with_a_matrix,
                                         faults_in_quantize,
