@@ -25,7 +25,7 @@ def make(kept, sparsity, rng):
     group, pair = PATTERNS[sparsity]
     batch, rows, half = kept.codes.shape
     places = PLACES[rng.integers(0, len(PLACES), (batch, rows, 2 * half // group))]
-    columns = (places[..., None] * pair + np.arange(pair)).reshape(batch, rows, -1, group // 2)
+    columns = (places[..., None] * pair + np.arange(pair)).reshape(batch, rows, 2 * half // group, group // 2)
     columns = (columns + group * np.arange(columns.shape[2])[:, None]).reshape(batch, rows, half)
     codes = np.zeros((batch, rows, 2 * half), kept.codes.dtype)
     np.put_along_axis(codes, columns, kept.codes, -1)
