@@ -1,12 +1,12 @@
 /* From S to t: f * S + beta * C + bias, activation, gating; then the row is stored. */
 #include "epilogue.h"
 
-#include "activation.h"
 #include "core/core.h"
 #include "core/stream.h"
+#include "epilogue/activation.h"
+#include "epilogue/multiply_add.h"
 #include "matrix/reals.h"
 #include "matrix/rows.h"
-#include "multiply_add.h"
 #include "tile.h"
 
 /* Rows of scratch memory, `columns` long each. */

@@ -3,7 +3,7 @@
 #define BSMI_EPILOGUE_H
 
 #include "product/product.h"
-#include "store.h"
+#include "epilogue/store.h"
 
 /* What an epilogue needs besides the product, read once before the tasks start. */
 struct bsmi_epilogue {

@@ -4,7 +4,7 @@
 
 #include "core/core.h"
 #include "core/stream.h"
-#include "cpu/store.h"
+#include "cpu/epilogue/store.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * numbers on and beside every midpoint and every step of a scale, subnormal, infinite and NaN.  Inputs end, and outputs
  * lie, where a page faults. */
 #include "core/core.h"
-#include "cpu/store.h"
+#include "cpu/epilogue/store.h"
 #include "quantize/kernels/dequantize_table.h"
 #include "core/stream.h"
 #include "quantize/kernels/table.h"

@@ -3,7 +3,7 @@
  * Rounding to bf16 is that of integers: half of the last place is added, or one less where the number is even; what
  * overflows becomes infinity by itself.  vcvtneps2bf16 would take subnormal numbers for zeros. */
 #if defined(__x86_64__)
-#include "cpu/store.h"
+#include "cpu/epilogue/store.h"
 
 #include "core/stream.h"
 #include "halves_avx512.h"

@@ -1,5 +1,5 @@
 /* The generic epilogue: S in memory to D, everything of the contract (include/blockscale/matmul.h), with the formulas
- * and the rounding of src/cpu/epilogue.c, activation.c and store.c.
+ * and the rounding of src/cpu/epilogue.c and src/cpu/epilogue.
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row of D each, eight columns of D a thread and step. */
 #include "cuda/ptx/arithmetic.cuh"

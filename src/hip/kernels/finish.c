@@ -1,5 +1,5 @@
 /* The epilogue: S in memory to D, everything of the contract (include/blockscale/matmul.h), with the formulas and the
- * rounding of src/cpu/epilogue.c, activation.c and store.c.  A thread takes a number of D, or a block of it. */
+ * rounding of src/cpu/epilogue.c and src/cpu/epilogue.  A thread takes a number of D, or a block of it. */
 #include "functions.h"
 #include "blocks.h"
 #include "hip/params/kernels.h"
