@@ -153,7 +153,8 @@ typedef enum bsm_per {
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B (prepacked weights), aligned to 64 bytes: read in its place
  *            where the product's kernel reads such, with the same bits (BSM_ORDER_ANY on a GPU: within its bound).  b
  *            is still given, and read where the kernel reads others.  On a GPU they lie in device memory, and nothing
- *            checks that they are this B's.
+ *            checks that they are this B's.  On a GPU of NVIDIA B may be these alone: b describes it, and b->data and
+ *            b->scales are NULL.  See bsm_plan_unpack_b.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
  * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of
  * their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10
@@ -258,6 +259,24 @@ BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
  * such kernels begin.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel reads no prepacked weights). */
 BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
+
+/* Prepacked weights alone, on GPUs of NVIDIA, MXFP4 and NVFP4 (low nibble first, K even), but for groups along K and
+ * where BSM_COMPUTE_FAST rounds B: the bytes of codes and scales with K rounded up to 384 and N to 64, instead of
+ * twice as many.  A plan is made for them where product->b_panels is given and b->data and b->scales are NULL;
+ * b_panels may be any address then, aligned as in a run, and runs give b_panels alone, too.  The bits are those with
+ * codes.  Where the plan takes another (more rows of A than 4096, A with e8m0 scales, BSM_ORDER_PORTABLE, other GPUs
+ * than those of bsm_plan_b_panels_bytes), codes and scales are unpacked into the workspace, which has room for them,
+ * in front of each product.
+ * Rows of B that are fallback rows (MXFP4, enum bsm_order: numbers outside [2^-40, 2^41) where A is bf16, as was said
+ * when the weights were packed, or that span more than 80 binades) are not in them: their columns of S are NaN.
+ *
+ * bsm_plan_unpack_b writes product->b's codes and scales, in any scale layout, made of product->b_panels; padding
+ * stays.  They are those that were packed, but: signs of NVFP4's scales are 0; in MXFP4 blocks of zeros the scale is
+ * that of bsm_quantize, code 0, where it was too small to be kept, and another too large one is a smaller one; the
+ * scales of fallback rows are NaN.  So whoever drops the codes compares once.  The product may differ from the plan's
+ * as in bsm_plan_run.  Puts the work into product->stream and returns.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (weights that cannot be unpacked; other contexts). */
+BSM_API bsm_status bsm_plan_unpack_b(const bsm_plan *plan, const bsm_matmul *product);
 
 /* One line for a person: kernel, tile, threads, order of sums, and the reason.  Writes at most `bytes` bytes, always
  * ends with a zero byte if bytes > 0, returns the length it wanted to write (like snprintf). */

@@ -314,6 +314,19 @@ bsm_status bsmi_operand_resolve(const char *name, const bsm_matrix *given, struc
     return status == BSM_OK ? check_pointers(name, &copy, m) : status;
 }
 
+bsm_status bsmi_operand_resolve_without_data(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
+{
+    static _Alignas(16) unsigned char unread[16];
+    bsm_sparse_matrix copy;
+    bsm_status status = resolve_description(name, given, &copy, m);
+    if (status != BSM_OK) return status;
+    copy.matrix.data = unread;
+    if (m->scale != BSM_UNSCALED && m->packing != BSM_PACKING_GGUF) copy.matrix.scales = unread;
+    status = check_pointers(name, &copy, m);
+    m->data = m->scales = NULL;
+    return status;
+}
+
 bsm_status bsmi_sparse_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
 {
     const bsm_status status = bsmi_operand_resolve(name, given, m);

@@ -34,6 +34,8 @@ struct bsmi_matrix {
 bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix);
 /* The same for one that may be MN-major or sparse: an operand. */
 bsm_status bsmi_operand_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix);
+/* The same for one whose codes and scales are not where `given` says, which is nowhere: data and scales stay NULL. */
+bsm_status bsmi_operand_resolve_without_data(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix);
 /* For one that may be sparse, not MN-major. */
 bsm_status bsmi_sparse_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix);
 

@@ -125,6 +125,14 @@ static bsm_status plan_cpu(const bsm_context *context, struct bsm_plan *plan)
     return status == BSM_OK ? bsmi_cpu_prepare(&plan->read, kernel, context->threads, &plan->cpu) : status;
 }
 
+static bsm_status fail_without_codes(const struct bsm_plan *plan)
+{
+    return bsmi_fail(BSM_EUNSUPPORTED,
+                     "kernel %s was forced, but b->data is NULL, and A is %s: it reads B's codes for rows of A whose "
+                     "exponents do not fit",
+                     bsmi_cuda_kernel_name(plan->cuda.gemm + 1), bsm_format_get((int)plan->product.a.format)->name);
+}
+
 static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
 {
     const int forced = context->forced_kernel;
@@ -135,9 +143,11 @@ static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
     const int number = plan->forced ? forced - bsmi_kernel_count : -1;
     const bsm_status status = bsmi_cuda_choose(context, &plan->read, number, &plan->cuda, &plan->gpu_reason);
     plan->prepacked = (struct bsmi_cuda_multiply){ .gemm = -1 };
-    return status != BSM_OK || plan->k_major.b
-               ? status
-               : bsmi_cuda_choose_prepacked(context, &plan->read, number, &plan->cuda, &plan->prepacked);
+    if (status != BSM_OK || plan->k_major.b) return status;
+    /* Fallback rows of A would need B's codes. */
+    if (plan->product.b_alone && plan->product.a.scale == BSM_E8M0)
+        return bsmi_cuda_wants_prepacked(&plan->cuda) ? fail_without_codes(plan) : BSM_OK;
+    return bsmi_cuda_choose_prepacked(context, &plan->read, number, &plan->cuda, &plan->prepacked);
 }
 
 static bsm_status plan_hip(const bsm_context *context, struct bsm_plan *plan)
@@ -204,6 +214,8 @@ static bsm_status choose(bsm_context *context, struct bsm_plan *plan)
 static void tell_backends(struct bsm_plan *plan)
 {
     struct bsmi_cuda_multiply *cuda[] = { &plan->cuda, &plan->prepacked };
+    struct bsmi_k_major of_prepacked = plan->k_major;     /* where B need not be unpacked */
+    if (of_prepacked.unpacks_b) of_prepacked.unpacks_b = false, of_prepacked.workspace_bytes = of_prepacked.b_at;
     struct bsmi_hip_multiply *hip[] = { &plan->hip, &plan->hip_prepacked };
     if (!on_device(plan)) plan->cpu.workspace_bytes += plan->k_major.workspace_bytes;
     for (int i = 0; i < 2; i++)
@@ -211,9 +223,22 @@ static void tell_backends(struct bsm_plan *plan)
             hip[i]->k_major = plan->k_major;
             hip[i]->workspace_bytes += plan->k_major.workspace_bytes;
         } else if (on_cuda(plan)) {
-            cuda[i]->k_major = plan->k_major;
-            cuda[i]->workspace_bytes += plan->k_major.workspace_bytes;
+            cuda[i]->k_major = i == 0 ? plan->k_major : of_prepacked;
+            cuda[i]->workspace_bytes += cuda[i]->k_major.workspace_bytes;
         }
+}
+
+/* What may be done with prepacked weights and no codes of B. */
+static bsm_status check_panels_alone(const struct bsm_plan *plan, const struct bsmi_product *product)
+{
+    if (!on_cuda(plan))
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "b->data is NULL, and prepacked weights alone are for contexts with a GPU of NVIDIA: give B's "
+                         "codes and scales besides product->b_panels");
+    const char *rule = bsmi_cuda_rule_of_panels_alone(bsmi_cuda_device_of(plan->context)->gpu, product);
+    return rule == NULL ? BSM_OK
+                        : bsmi_fail(BSM_EUNSUPPORTED,
+                                    "b->data is NULL, but B cannot be its prepacked weights alone: %s", rule);
 }
 
 static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
@@ -221,7 +246,8 @@ static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struc
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
     plan->context = context;
     plan->forced = context->forced_kernel >= 0;
-    const bsm_status status = bsmi_product_check(given, on_device(plan), &plan->product);
+    bsm_status status = bsmi_product_check(given, on_device(plan), &plan->product);
+    if (status == BSM_OK && plan->product.b_alone) status = check_panels_alone(plan, &plan->product);
     if (status != BSM_OK) return status;
     const bsm_status chosen = choose(context, plan);
     if (chosen != BSM_OK) return chosen;
@@ -316,6 +342,10 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     if (plan == NULL) return bsmi_fail(BSM_EINVAL, "plan is NULL");
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK && product.b_alone != plan->product.b_alone)
+        status = bsmi_fail(BSM_EINVAL, "b->data=%p, but the plan was made for %s: make another plan",
+                           (void *)product.b.data,
+                           plan->product.b_alone ? "prepacked weights alone, and NULL" : "codes");
     if (status == BSM_OK) status = bsmi_product_check_panels(&product, bsm_plan_b_panels_bytes(plan));
     if (status == BSM_OK) status = check_forced_panels(plan, &product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
@@ -332,6 +362,7 @@ size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
 {
     if (plan == NULL) return 0;
     if (plan->k_major.b) return plan->k_major.b_bytes;
+    if (plan->product.b_alone) return bsmi_cuda_nibble_panels_bytes(&plan->product.b);
     return on_hip(plan)    ? bsmi_hip_prepacked_bytes(&plan->hip_prepacked, &plan->read)
            : on_cuda(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->read)
                            : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->read);
@@ -373,9 +404,28 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
         return bsmi_fail(BSM_EALIGN, "panels=%p is not aligned to %d bytes", panels, (int)BSMI_ALIGNMENT);
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK && product.b_alone)
+        status = bsmi_fail(BSM_EINVAL, "b->data is NULL: panels are made of B's codes and scales");
     if (status == BSM_OK && !on_device(plan)) status = bsmi_metadata_check("b", &product.b);
     if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
     return status == BSM_OK ? pack_b(plan, &product, panels) : status;
+}
+
+bsm_status bsm_plan_unpack_b(const bsm_plan *plan, const bsm_matmul *given)
+{
+    struct bsmi_product product;
+    if (plan == NULL) return bsmi_fail(BSM_EINVAL, "plan is NULL");
+    bsm_status status = bsmi_product_check(given, on_device(plan), &product);
+    if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status != BSM_OK) return status;
+    if (!on_cuda(plan))
+        return bsmi_fail(BSM_EUNSUPPORTED, "prepacked weights are unpacked by contexts with a GPU of NVIDIA alone");
+    const char *rule = bsmi_cuda_rule_of_panels_alone(bsmi_cuda_device_of(plan->context)->gpu, &product);
+    if (rule != NULL) return bsmi_fail(BSM_EUNSUPPORTED, "these prepacked weights cannot be unpacked: %s", rule);
+    if (product.b_panels == NULL) return bsmi_fail(BSM_EINVAL, "product->b_panels is NULL");
+    if (product.b_alone) return bsmi_fail(BSM_EINVAL, "b->data is NULL: B's codes and scales are written there");
+    status = bsmi_product_check_unpacked(&product, bsmi_cuda_nibble_panels_bytes(&product.b));
+    return status == BSM_OK ? bsmi_cuda_unpack(plan->context, &product) : status;
 }
 
 static const char *reason(const struct bsm_plan *plan)

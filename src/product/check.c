@@ -47,10 +47,20 @@ static bsm_status check_choices(const bsm_matmul *given)
     return status;
 }
 
+/* Whether B has numbers, and no codes: then they are in its prepacked weights. */
+static bool has_panels_alone(const bsm_matmul *given)
+{
+    bsm_sparse_matrix b;
+    if (given->b_panels == NULL || bsmi_read_struct("b", given->b, &b, sizeof b) != BSM_OK) return false;
+    return b.matrix.data == NULL && b.matrix.scales == NULL && b.matrix.rows > 0 && b.matrix.columns > 0;
+}
+
 static bsm_status resolve_operands(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
 {
     bsm_status status = bsmi_operand_resolve("a", given->a, &p->a);
-    if (status == BSM_OK) status = bsmi_operand_resolve("b", given->b, &p->b);
+    p->b_alone = has_panels_alone(given);
+    if (status == BSM_OK)
+        status = (p->b_alone ? bsmi_operand_resolve_without_data : bsmi_operand_resolve)("b", given->b, &p->b);
     const struct { const char *name; const struct bsmi_matrix *m; } operands[] = { { "a", &p->a }, { "b", &p->b } };
     for (int i = 0; i < 2 && status == BSM_OK; i++)
         if (on_device && operands[i].m->sparsity != BSM_SPARSITY_NONE)

@@ -12,7 +12,7 @@ enum {
                                              takes whole 128 columns where it pads codes to bytes */
 };
 
-/* Scales of a sparse operand's copy, for each block of all elements, linear and tight behind the codes. */
+/* Scales of the copy, of a sparse operand for each block of all elements, linear and tight behind the codes. */
 static bool describe_scales(const struct bsmi_matrix *from, struct bsmi_matrix *to, int64_t *bytes)
 {
     const bsm_scale_layout linear = { .kind = BSM_LAYOUT_LINEAR };
@@ -20,7 +20,7 @@ static bool describe_scales(const struct bsmi_matrix *from, struct bsmi_matrix *
     int64_t scales;
     to->sparsity = BSM_SPARSITY_NONE, to->metadata = NULL;
     if (from->scale == BSM_UNSCALED) return false;
-    to->block = from->block / 2;
+    if (from->sparsity != BSM_SPARSITY_NONE) to->block = from->block / 2;
     to->scale_columns = bsmi_ceil_div(from->columns, to->block);
     to->scales = (unsigned char *)((uintptr_t)to->data + (uintptr_t)at);
     if (bsmi_scale_map_make("scale_layout", &linear, to->rows, to->scale_columns, &to->map) != BSM_OK) return true;
@@ -42,7 +42,8 @@ static bool describe_copy(const struct bsmi_matrix *from, unsigned char *data, s
     to->row_bytes = to->pitch / 8 * from->bits;
     return bsmi_mul_overflows(from->rows, to->row_bytes, &to->batch_bytes)
            || bsmi_mul_overflows(from->batch, to->batch_bytes, bytes) || *bytes > INT64_MAX / 8
-           || (from->sparsity != BSM_SPARSITY_NONE && describe_scales(from, to, bytes));
+           || ((from->sparsity != BSM_SPARSITY_NONE || (from->data == NULL && from->scales == NULL))
+               && describe_scales(from, to, bytes));
 }
 
 static bool is_copied(const struct bsmi_matrix *m)
@@ -54,9 +55,12 @@ bsm_status bsmi_k_major_prepare(const struct bsmi_product *p, bool copies_a, boo
 {
     struct bsmi_matrix copy;
     int64_t a_bytes = 0, b_bytes = 0;
-    *k = (struct bsmi_k_major){ .a = copies_a && is_copied(&p->a), .b = copies_b && is_copied(&p->b) };
+    *k = (struct bsmi_k_major){ .a = copies_a && is_copied(&p->a), .b = copies_b && !p->b_alone && is_copied(&p->b),
+                                .unpacks_b = copies_b && p->b_alone };
     const struct { const char *name; const struct bsmi_matrix *m; bool copied; int64_t *bytes; } operands[] = {
         { "a", &p->a, k->a, &a_bytes }, { "b", &p->b, k->b, &b_bytes } };
+    if (k->unpacks_b && describe_copy(&p->b, NULL, &copy, &b_bytes))
+        return bsmi_fail(BSM_EOVERFLOW, "b->data is NULL: its unpacked copy has more bytes than an int64_t counts");
     for (int i = 0; i < 2; i++)
         if (operands[i].copied && describe_copy(operands[i].m, NULL, &copy, operands[i].bytes))
             return bsmi_fail(BSM_EOVERFLOW, "%s->%s: its %s copy has more bytes than an int64_t counts",
@@ -85,6 +89,10 @@ struct bsmi_product bsmi_k_major_product(const struct bsmi_k_major *k, const str
 {
     struct bsmi_product read = *p;
     if (k->a) read.a = copy_at(&p->a, (uintptr_t)workspace, k->a_at);
+    if (k->unpacks_b) {
+        read.b = copy_at(&p->b, (uintptr_t)workspace, k->b_at);
+        read.b_panels = NULL, read.b_alone = false;
+    }
     if (!k->b) return read;
     read.b = bsmi_k_major_copies_b(k, p) ? copy_at(&p->b, (uintptr_t)workspace, k->b_at)
                                          : bsmi_k_major_panels(&p->b, p->b_panels);

@@ -1,4 +1,5 @@
 /* MN-major and sparse operands, for kernels that read K-major ones with all their elements: copies, in the workspace.
+ * So are the codes and scales of a B that is given by its prepacked weights alone.
  * What is prepacked of such a B is its copy: panels of one size and meaning for every M, whichever kernel reads
  * them. */
 #ifndef BSMI_K_MAJOR_H
@@ -8,6 +9,7 @@
 
 struct bsmi_k_major {
     bool a, b;                            /* whether it is copied */
+    bool unpacks_b;                       /* whether B is made of its prepacked weights */
     size_t a_at, b_at;                    /* in the workspace */
     size_t workspace_bytes;               /* of the copies; the kernel's workspace lies behind them */
     size_t b_bytes;                       /* of B's copy */

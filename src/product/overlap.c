@@ -25,7 +25,7 @@ static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)
 {
     bsmi_regions_add_matrix(read, "a->data", "a->scales", &p->a);
     bsmi_regions_add_bytes(read, "a->tensor_scale", p->a.tensor_scale, (int64_t)sizeof(float));
-    bsmi_regions_add_matrix(read, "b->data", "b->scales", &p->b);
+    if (!p->b_alone) bsmi_regions_add_matrix(read, "b->data", "b->scales", &p->b);
     bsmi_regions_add_metadata(read, "a->metadata", &p->a);
     bsmi_regions_add_metadata(read, "b->metadata", &p->b);
     bsmi_regions_add_bytes(read, "b->tensor_scale", p->b.tensor_scale, (int64_t)sizeof(float));
@@ -74,6 +74,16 @@ bsm_status bsmi_product_check_panels(const struct bsmi_product *p, size_t panels
 {
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
     add_written(&written, p);
+    bsmi_regions_add_bytes(&read, "b_panels", p->b_panels, (int64_t)panels_bytes);
+    return bsmi_regions_check(&written, &read);
+}
+
+bsm_status bsmi_product_check_unpacked(const struct bsmi_product *p, size_t panels_bytes)
+{
+    struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
+    const bsm_status status = bsmi_matrix_check_written("b", &p->b);
+    if (status != BSM_OK) return status;
+    bsmi_regions_add_matrix(&written, "b->data", "b->scales", &p->b);
     bsmi_regions_add_bytes(&read, "b_panels", p->b_panels, (int64_t)panels_bytes);
     return bsmi_regions_check(&written, &read);
 }

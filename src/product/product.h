@@ -15,6 +15,7 @@ struct bsmi_product {
     int64_t column_groups;                /* along K, then it is `batch`, and groups is 0; 0: none */
     const int64_t *group_columns;
     const void *b_panels;                 /* NULL: none */
+    bool b_alone;                         /* B is given by these alone: b.data and b.scales are NULL */
     const float *alpha, *beta;            /* NULL: 1 and 0 */
     bsm_per alpha_per;
     const void *bias;                     /* NULL: none */
@@ -43,6 +44,8 @@ bsm_status bsmi_product_check_data(const struct bsmi_product *product);
 bsm_status bsmi_product_check_overlap(const struct bsmi_product *product);
 /* Once the kernel is known, and with it how much of b_panels it reads: what is written must not overlap that either. */
 bsm_status bsmi_product_check_panels(const struct bsmi_product *product, size_t panels_bytes);
+/* Where B itself is written, made of b_panels. */
+bsm_status bsmi_product_check_unpacked(const struct bsmi_product *product, size_t panels_bytes);
 /* `bytes` of memory called name must not overlap anything that the product reads or writes. */
 bsm_status bsmi_product_check_apart(const struct bsmi_product *product, size_t panels_bytes, const char *name,
                                     const void *memory, size_t bytes);

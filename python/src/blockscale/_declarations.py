@@ -433,6 +433,7 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *w
                                 size_t workspace_bytes);
 size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
 bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
+bsm_status bsm_plan_unpack_b(const bsm_plan *plan, const bsm_matmul *product);
 size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes);
 const char *bsm_kernel_name(int index);
 bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);

@@ -168,7 +168,8 @@ static bsm_status fill_mixed_input(const struct bsmi_cuda_run *run, const struct
     const struct bsmi_product *p = run->product;
     struct bsmi_mixed_input_parameters *m = &to->mixed_input;
     bsmi_cuda_fill_segments(run->multiply, &m->gemm);
-    m->a_source = bsmi_cuda_matrix(&p->a), m->b_source = bsmi_cuda_matrix(&p->b), m->k = p->k;
+    const struct bsmi_matrix b = p->b_alone ? bsmi_cuda_without_codes(p) : p->b;
+    m->a_source = bsmi_cuda_matrix(&p->a), m->b_source = bsmi_cuda_matrix(&b), m->k = p->k;
     m->only_exponent_zero = bsmi_cuda_is_bf16(&run->multiply->a);
     m->first_of_call = run->queue.behind == 0;
     fill_tiles(run, g, m);

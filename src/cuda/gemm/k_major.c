@@ -1,4 +1,4 @@
-/* MN-major operands, copied K-major by a kernel in front. */
+/* Operands that kernels in front copy: MN-major ones K-major, prepacked weights alone as codes and scales. */
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
 
@@ -16,6 +16,7 @@ bsm_status bsmi_cuda_copy_operands(struct bsmi_cuda_queue *queue, const struct b
 {
     bsm_status status = k->a ? copy(queue, &given->a, &read->a) : BSM_OK;
     if (status == BSM_OK && bsmi_k_major_copies_b(k, given)) status = copy(queue, &given->b, &read->b);
+    if (status == BSM_OK && k->unpacks_b) status = bsmi_cuda_unpack_to(queue, given->b_panels, &read->b);
     queue->behind = 0;                    /* kernels read operands before they wait for those in front of them in their
                                              call: the next one begins when the copies are made */
     return status;

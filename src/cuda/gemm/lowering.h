@@ -110,6 +110,12 @@ bsm_status bsmi_cuda_requantize_one(struct bsmi_cuda_queue *queue, const struct 
 /* The codes of B that b_panels has, behind its exponents. */
 const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *product);
 
+/* Codes and scales of prepacked weights. */
+bsm_status bsmi_cuda_unpack_to(struct bsmi_cuda_queue *queue, const void *panels, const struct bsmi_matrix *to);
+
+/* The same operand for fallback rows where B is its prepacked weights alone, which have not their codes: all NaN. */
+struct bsmi_matrix bsmi_cuda_without_codes(const struct bsmi_product *product);
+
 /* Copies of MN-major operands: `given` is the product as it was asked for, `read` the one that kernels multiply. */
 bsm_status bsmi_cuda_copy_operands(struct bsmi_cuda_queue *queue, const struct bsmi_k_major *k,
                                    const struct bsmi_product *given, const struct bsmi_product *read);

@@ -195,6 +195,15 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const st
  * others, or where the bytes cannot be counted. */
 size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
 
+/* The same of weights of 4 bits, in whichever plan. */
+size_t bsmi_cuda_nibble_panels_bytes(const struct bsmi_matrix *b);
+
+/* Whether products of this B may be asked for with its prepacked weights alone; if not, the rule that it breaks. */
+const char *bsmi_cuda_rule_of_panels_alone(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product);
+
+/* Puts the kernel that writes codes and scales of product->b_panels to product->b into the product's stream. */
+bsm_status bsmi_cuda_unpack(bsm_context *context, const struct bsmi_product *product);
+
 /* Steps of K that the slices of prepacked weights have. */
 int64_t bsmi_cuda_prepacked_steps(int64_t k);
 

@@ -1,4 +1,4 @@
-/* Prepacked weights: how many bytes they are, and the launch that makes them. */
+/* Prepacked weights: how many bytes they are, and the launches that make them, and codes of them again. */
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
 #include "cuda/sm90/operand/prepacked_layout.h"
@@ -20,28 +20,58 @@ const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *p)
     return (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
 }
 
+/* Behind all: scales of a row that are NaN. */
+static int64_t nan_row_bytes(const struct bsmi_matrix *b)
+{
+    return bsmi_round_up(bsmi_ceil_div(b->columns, b->block), BSMI_CUDA_ALIGNMENT);
+}
+
+/* Of the tiles; true on overflow. */
+static bool count_tile_bytes(const struct bsmi_matrix *b, int64_t *bytes)
+{
+    return bsmi_mul_overflows(matrix_tiles(b) * b->batch,
+                              bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block), bytes);
+}
+
+size_t bsmi_cuda_nibble_panels_bytes(const struct bsmi_matrix *b)
+{
+    int64_t bytes;
+    if (b->rows * b->batch >= (int64_t)1 << 40 || count_tile_bytes(b, &bytes)
+        || bsmi_add_overflows(bytes, exponent_bytes(b) + nan_row_bytes(b), &bytes)) return 0;
+    return (size_t)bytes;
+}
+
 size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
-    if (!bsmi_cuda_wants_prepacked(c) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
-    if (c->keeps_b ? bsmi_mul_overflows(c->b.fp8.batch_bytes, b->batch, &bytes)
-                   : bsmi_mul_overflows(matrix_tiles(b) * b->batch,
-                                        bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block),
-                                        &bytes))
-        return 0;
+    if (!bsmi_cuda_wants_prepacked(c)) return 0;
+    if (!c->keeps_b) return bsmi_cuda_nibble_panels_bytes(b);
+    if (b->rows * b->batch >= (int64_t)1 << 40) return 0;
+    if (bsmi_mul_overflows(c->b.fp8.batch_bytes, b->batch, &bytes)) return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
 }
 
 /* A bf16 operand is taken as it is: then exponents of the other one's rows would move its numbers. */
 static bool leaves_out(const struct bsmi_product *p) { return p->a.format == BSM_FORMAT_BF16; }
 
-/* Zeros behind the exponents.  Products read prepacked weights before they wait for what is in front of them, which a
- * kernel launched with programmatic stream serialization may do while the kernel in front still writes; behind anything
- * else it begins when all that has ended. */
+static unsigned char *nan_row(const struct bsmi_matrix *b, unsigned char *panels)
+{
+    return panels + bsmi_cuda_nibble_panels_bytes(b) - nan_row_bytes(b);
+}
+
+/* The NaN row, and zeros behind the exponents.  Products read prepacked weights before they wait for what is in
+ * front of them, which a kernel launched with programmatic stream serialization may do while the kernel in front
+ * still writes; behind anything else it begins when all that has ended. */
 static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct bsmi_matrix *b, unsigned char *panels)
 {
     const int64_t used = words_used(b) * (int64_t)sizeof(int32_t);
+    const bsm_status status =
+        BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD8Async,
+                         ((CUdeviceptr)(uintptr_t)nan_row(b, panels), b->scale == BSM_UE4M3 ? 0x7f : 0xff,
+                          (size_t)nan_row_bytes(b), queue->stream),
+                         "the NaN row behind prepacked weights");
+    if (status != BSM_OK) return status;
     return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
                             ((CUdeviceptr)(uintptr_t)(panels + used), 0,
                              (size_t)(exponent_bytes(b) - used) / sizeof(int32_t), queue->stream),
@@ -78,4 +108,49 @@ void bsmi_cuda_fill_prepacked(const struct bsmi_product *p, struct bsmi_mixed_in
 {
     m->prepacked = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
     m->matrix_tiles = matrix_tiles(&p->b), m->tile_slices = bsmi_prepacked_slices(p->b.columns);
+}
+
+/* Prepacked weights alone ------------------------------------------------------------------------------------------ */
+
+const char *bsmi_cuda_rule_of_panels_alone(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p)
+{
+    const struct bsmi_matrix *b = &p->b;
+    if (b->format != BSM_MXFP4 && b->format != BSM_NVFP4) return "of MXFP4 and NVFP4 alone they have B's codes";
+    if (b->major != BSM_MAJOR_K || b->sparsity != BSM_SPARSITY_NONE || b->packing != BSM_PACKING_LOW_FIRST
+        || b->columns % 2 != 0)
+        return "B's description has to be K-major and dense, two codes a byte, the first in the low half, and K even";
+    if (p->compute == BSM_COMPUTE_FAST && bsmi_fp8_serves(p->a.format, b->format))
+        return "with BSM_COMPUTE_FAST they are B as it was rounded";
+    if (p->column_groups > 0) return "groups along K read B as it is stored";
+    if (gpu->kernels[BSMI_KERNEL_UNPACK] == NULL) return "this build has no kernel for this GPU that unpacks them";
+    return bsmi_cuda_nibble_panels_bytes(b) == 0 ? "their bytes cannot be counted" : NULL;
+}
+
+struct bsmi_matrix bsmi_cuda_without_codes(const struct bsmi_product *p)
+{
+    struct bsmi_matrix b = p->b;
+    b.data = (unsigned char *)(uintptr_t)p->b_panels;     /* any codes: a row has fewer bytes of them than its tile */
+    b.scales = nan_row(&p->b, b.data);
+    b.row_bytes = b.batch_bytes = b.scale_batch_bytes = 0;
+    b.map.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR };
+    return b;
+}
+
+bsm_status bsmi_cuda_unpack_to(struct bsmi_cuda_queue *queue, const void *panels, const struct bsmi_matrix *to)
+{
+    const struct bsmi_unpack_parameters parameters = {
+        .to = bsmi_cuda_matrix(to), .exponents = panels,
+        .prepacked = (const unsigned char *)panels + exponent_bytes(to),
+        .matrix_tiles = matrix_tiles(to), .tile_slices = bsmi_prepacked_slices(to->columns),
+    };
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_UNPACK, parameters.matrix_tiles * parameters.tile_slices * to->batch,
+                            &parameters);
+}
+
+bsm_status bsmi_cuda_unpack(bsm_context *context, const struct bsmi_product *p)
+{
+    const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
+    struct bsmi_cuda_queue queue = bsmi_cuda_queue_of(device, p->stream != NULL ? p->stream : device->stream);
+    const bsm_status status = bsmi_cuda_enter(device->gpu);
+    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, bsmi_cuda_unpack_to(&queue, p->b_panels, &p->b));
 }

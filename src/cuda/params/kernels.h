@@ -88,6 +88,17 @@ struct bsmi_prepack_parameters {
     int32_t only_exponent_zero;           /* as for bsmi_decode */
 };
 
+/* Kernel bsmi_unpack: codes, low nibble first, and scales of prepacked weights, to `to`.  A fallback row gets NaN
+ * scales; e8m0 scales of zeros that prepacked weights do not tell get code 0.  Padding is not written.  CTAs of
+ * BSMI_UNPACK_THREADS stride over K slices of tiles. */
+enum { BSMI_UNPACK_THREADS = 128 };
+struct bsmi_unpack_parameters {
+    struct bsmi_device_matrix to;
+    const int32_t *exponents;             /* [batch * rows] */
+    const unsigned char *prepacked;
+    int64_t matrix_tiles, tile_slices;    /* as of bsmi_prepack */
+};
+
 /* Kernel bsmi_finish: the generic epilogue, S in memory to D, everything the contract has.
  * Any grid of BSMI_FINISH_THREADS threads a CTA: CTAs stride over pieces of rows.
  * Writes every element of D and its scales; padding of scales is written by bsmi_clear_padding. */

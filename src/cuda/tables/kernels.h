@@ -41,6 +41,7 @@
     X(CONVERT, "bsmi_convert_scales", "scales/scales", BSMI_CONVERT_THREADS, 16) \
     X(CLEAR_PADDING, "bsmi_clear_padding", "scales/scales", BSMI_CONVERT_THREADS, 8) \
     X(PREPACK, "bsmi_prepack", "sm90/kernels/prepack", BSMI_PREPACK_THREADS, 2) \
+    X(UNPACK, "bsmi_unpack", "sm90/kernels/unpack", BSMI_UNPACK_THREADS, 12) \
     X(INT8_ROWS, "bsmi_int8_rows", "dequantize/int8_rows", BSMI_INT8_ROWS_THREADS, 4)
 
 enum bsmi_cuda_kernel_id {
