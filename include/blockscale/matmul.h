@@ -121,8 +121,8 @@ typedef enum bsm_per {
     BSM_PER_COUNT
 } bsm_per;
 
-/* One product.  A is M x K, B is N x K, each K- or MN-major or, on CPU contexts, sparse (matrix.h), with the same bits;
- * C and D are M x N (D: M x N/2 when gated).
+/* One product.  A is M x K, B is N x K, each K- or MN-major or sparse (matrix.h), with the same bits; C and D are M x N
+ * (D: M x N/2 when gated).
  *   a, b     any two formats.  Batch: a->batch and b->batch are equal, or one of them is 1 and is broadcast; scales
  *            have the batch of their operand.
  *   alpha    NULL: 1.  beta NULL: 0.  Finite or not, taken as they are; beta == 0 never reads C.

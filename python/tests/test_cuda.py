@@ -31,7 +31,9 @@ def on_gpu(m):
     scales = None if m.scales is None else DeviceArray.of_numpy(m.scales)
     scale = None if m.tensor_scale is None else DeviceArray.of_numpy(m.tensor_scale)
     return blockscale.from_parts(DeviceArray.of_numpy(m.codes), scales, m.format, layout=m.layout, packing=m.packing,
-                                 shape=m.shape, tensor_scale=scale, tensor_scale_divides=m.tensor_scale_divides)
+                                 shape=None if m.sparsity != "none" else m.shape, tensor_scale=scale,
+                                 tensor_scale_divides=m.tensor_scale_divides, sparsity=m.sparsity,
+                                 metadata=None if m.metadata is None else DeviceArray.of_numpy(m.metadata))
 
 
 def same(gpu, cpu):
@@ -90,6 +92,15 @@ def test_products_of_whole_numbers_are_the_cpus(driver, pair):
     gpu = blockscale.matmul(gpu_a, on_gpu(b), out_dtype="mxfp8_e4m3", amax=amax)
     same(gpu, blockscale.matmul(a, b, out_dtype="mxfp8_e4m3"))
     assert amax.numpy()[0] == np.abs(expected).max()
+
+
+@pytest.mark.parametrize("kind", [("nvfp4", "4:8"), ("mxfp8_e4m3", "2:4"), ("bf16", "2:4")], ids="-".join)
+def test_sparse_weights(driver, kind):
+    x, y = (RANDOM.integers(-1, 2, shape).astype(np.float32) for shape in ((18, 96), (32, 96)))
+    b = blockscale.sparsify(y, *kind, tensor_scale="none")
+    want = blockscale.matmul(x, b, out_dtype="float32")
+    a = blockscale.quantize(DeviceArray.of_numpy(x), "mxfp8_e4m3")
+    assert np.array_equal(blockscale.matmul(a, on_gpu(b), out_dtype="float32").numpy(), want)
 
 
 def test_groups(driver):

@@ -136,6 +136,17 @@ struct bsmi_dequantize_parameters { struct bsmi_device_matrix source; struct bsm
 enum { BSMI_TRANSPOSE_THREADS = 256, BSMI_TRANSPOSE_SIDE = 64 };
 struct bsmi_transpose_parameters { struct bsmi_device_matrix stored, to; };
 
+/* Kernel bsmi_expand: codes of 4 to 16 bits of a sparse matrix, whose kept ones are `stored`, with zeros between them
+ * into `to`, which has their packing by default and rows aligned to 16 bytes.  Padding of rows' last bytes is written.
+ * CUDA: any grid of BSMI_EXPAND_THREADS, threads stride over BSMI_EXPAND_COLUMNS. */
+enum { BSMI_EXPAND_THREADS = 256, BSMI_EXPAND_COLUMNS = 16 };
+struct bsmi_expand_parameters {
+    struct bsmi_device_matrix stored, to;
+    const unsigned char *metadata;
+    int64_t metadata_row_bytes, metadata_batch_bytes;
+    int32_t unit;                         /* codes that are kept or left out together: 1, 2 */
+};
+
 /* Kernel bsmi_convert_scales: every scale of `from` to its place in `to`, all padding of `to` as zero bytes (not the
  * bytes between pitched rows).  Kernel bsmi_clear_padding: the padding alone; batch buffers, batch_bytes apart. */
 enum { BSMI_CONVERT_THREADS = 256 };

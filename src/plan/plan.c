@@ -196,7 +196,8 @@ static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct 
     return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it reads prepacked weights, and %s",
                      on_hip(plan) ? bsmi_hip_kernel_name(plan->hip.gemm + 1)
                                   : bsmi_cuda_kernel_name(plan->cuda.gemm + 1),
-                     plan->k_major.b ? "b->major is mn" : "product->b_panels is NULL");
+                     plan->k_major.b ? plan->product.b.major == BSM_MAJOR_MN ? "b->major is mn" : "b is sparse"
+                                     : "product->b_panels is NULL");
 }
 
 /* The kernel, for operands that are K-major by then. */
@@ -368,7 +369,7 @@ size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
                            : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->read);
 }
 
-/* The copy of an MN-major B. */
+/* The copy of an MN-major or sparse B. */
 static bsm_status pack_copy(const struct bsm_plan *plan, const struct bsmi_product *product, void *panels)
 {
     const struct bsmi_matrix copy = bsmi_k_major_panels(&product->b, panels);

@@ -55,17 +55,12 @@ static bool has_panels_alone(const bsm_matmul *given)
     return b.matrix.data == NULL && b.matrix.scales == NULL && b.matrix.rows > 0 && b.matrix.columns > 0;
 }
 
-static bsm_status resolve_operands(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
+static bsm_status resolve_operands(const bsm_matmul *given, struct bsmi_product *p)
 {
     bsm_status status = bsmi_operand_resolve("a", given->a, &p->a);
     p->b_alone = has_panels_alone(given);
     if (status == BSM_OK)
         status = (p->b_alone ? bsmi_operand_resolve_without_data : bsmi_operand_resolve)("b", given->b, &p->b);
-    const struct { const char *name; const struct bsmi_matrix *m; } operands[] = { { "a", &p->a }, { "b", &p->b } };
-    for (int i = 0; i < 2 && status == BSM_OK; i++)
-        if (on_device && operands[i].m->sparsity != BSM_SPARSITY_NONE)
-            return bsmi_fail(BSM_EUNSUPPORTED, "%s->sparsity=%s: sparse matrices are multiplied by CPU contexts alone",
-                             operands[i].name, bsm_sparsity_name((int)operands[i].m->sparsity));
     if (status == BSM_OK) status = bsmi_matrix_resolve("d", given->d, &p->d);
     p->has_c = given->c != NULL;
     if (status == BSM_OK && p->has_c) status = bsmi_matrix_resolve("c", given->c, &p->c);
@@ -288,7 +283,7 @@ bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsm
     if (status == BSM_OK && !on_device && given.stream != NULL)
         return bsmi_fail(BSM_EINVAL, "product->stream=%p: a CPU context has no streams", given.stream);
     if (status == BSM_OK) status = check_aligned("b_panels", given.b_panels, BSMI_ALIGNMENT);
-    if (status == BSM_OK) status = resolve_operands(&given, on_device, p);
+    if (status == BSM_OK) status = resolve_operands(&given, p);
     if (status == BSM_OK) status = check_shapes(&given, p);
     if (status == BSM_OK) status = given.groups != 0 ? check_groups(&given, on_device, p) : check_batches(p);
     if (status == BSM_OK) status = check_c(p);

@@ -262,8 +262,7 @@ def product(rng, limits):
             problem[operand]["data"] = "edges"
     elif not limits.cuda and _chance(own, 0.25):
         _narrow(own, problem)
-    if not limits.cuda:
-        _make_sparse(problem)
+    _make_sparse(problem)
     return problem
 
 

@@ -91,7 +91,7 @@ class Matrix:
     major         "k": the codes of a row lie one behind the other; "mn": those of a column do.  Products read either;
                   whatever else takes a Matrix wants "k"
     sparsity      "none"; "2:4", "4:8": half of the elements are kept, and codes and scales are those of a matrix of
-                  half the columns.  On the CPU products read these, dequantize does, and sparsify() makes them
+                  half the columns.  Products read these; on the CPU dequantize does, and sparsify() makes them
     metadata      of a sparse one, where they were: uint8 of shape (..., rows, bytes), 4 bits for each group; else None
     """
 

@@ -63,6 +63,20 @@ static bsm_status copy_matrix(struct device_product *p, const bsm_matrix *host, 
     return status;
 }
 
+/* A or B, whose metadata are checked while the host has them. */
+static bsm_status copy_operand(struct device_product *p, const bsm_matrix *host, bsm_sparse_matrix *device)
+{
+    int64_t bytes = 0;
+    bsm_status status = copy_matrix(p, host, &device->matrix);
+    if (status != BSM_OK || host->struct_size != sizeof *device) return status;
+    const bsm_sparse_matrix *sparse = (const bsm_sparse_matrix *)host;
+    const bsm_matrix matrix = device->matrix;
+    *device = *sparse, device->matrix = matrix;
+    status = bsm_matrix_check_metadata(host);
+    if (status == BSM_OK) status = bsm_matrix_metadata_bytes(host, &bytes);
+    return status == BSM_OK ? copy(p, sparse->metadata, (size_t)bytes, &device->metadata) : status;
+}
+
 static int64_t numbers_per(const bsm_matmul *host, bsm_per per)
 {
     const int64_t matrices = host->groups > 0 ? host->groups : host->d->batch > 1 ? host->d->batch : 1;
@@ -76,8 +90,8 @@ bsm_status device_product_create(bsm_context *gpu, const bsm_matmul *host, struc
 {
     *p = (struct device_product){ .gpu = gpu, .host = host, .call = *host };
     const size_t bias_bytes = (size_t)numbers_per(host, host->bias_per) * bsm_real_bytes((int)host->bias_type);
-    bsm_status status = copy_matrix(p, host->a, &p->a);
-    if (status == BSM_OK) status = copy_matrix(p, host->b, &p->b);
+    bsm_status status = copy_operand(p, host->a, &p->a);
+    if (status == BSM_OK) status = copy_operand(p, host->b, &p->b);
     if (status == BSM_OK) status = copy_matrix(p, host->d, &p->d);
     if (status == BSM_OK && host->c != NULL) status = copy_matrix(p, host->c, &p->c);
     if (status == BSM_OK)
@@ -87,7 +101,7 @@ bsm_status device_product_create(bsm_context *gpu, const bsm_matmul *host, struc
     if (status == BSM_OK) status = copy(p, host->amax, sizeof(float), &p->call.amax);
     if (status == BSM_OK)
         status = copy(p, host->group_rows, (size_t)host->groups * sizeof(int64_t), &p->call.group_rows);
-    p->call.a = &p->a, p->call.b = &p->b, p->call.d = &p->d, p->call.c = host->c != NULL ? &p->c : NULL;
+    p->call.a = &p->a.matrix, p->call.b = &p->b.matrix, p->call.d = &p->d, p->call.c = host->c != NULL ? &p->c : NULL;
     return status;
 }
 

@@ -15,7 +15,8 @@ int device_open(struct cli *cli, int device, bsm_context **gpu);
 struct device_product {
     bsm_context *gpu;
     const bsm_matmul *host;
-    bsm_matrix a, b, c, d;
+    bsm_sparse_matrix a, b;               /* or ordinary ones, as struct_size says */
+    bsm_matrix c, d;
     bsm_matmul call;                      /* what the GPU is given */
     void *workspace;
     enum { DEVICE_POINTERS = 20 } most;

@@ -37,6 +37,7 @@
     X(DEQUANTIZE, "bsmi_dequantize", "dequantize/dequantize", BSMI_DEQUANTIZE_THREADS, 8) \
     X(REPACK, "bsmi_repack", "scales/repack", BSMI_REPACK_THREADS, 8) \
     X(TRANSPOSE, "bsmi_transpose", "scales/transpose", BSMI_TRANSPOSE_THREADS, 8) \
+    X(EXPAND, "bsmi_expand", "scales/expand", BSMI_EXPAND_THREADS, 8) \
     X(REQUANTIZE_FP8, "bsmi_requantize_fp8", "quantize/fp8_requantize", BSMI_REQUANTIZE_FP8_THREADS, 6) \
     X(CONVERT, "bsmi_convert_scales", "scales/scales", BSMI_CONVERT_THREADS, 16) \
     X(CLEAR_PADDING, "bsmi_clear_padding", "scales/scales", BSMI_CONVERT_THREADS, 8) \

@@ -1,15 +1,58 @@
-/* MN-major operands, copied K-major by a kernel in front. */
+/* MN-major and sparse operands, copied K-major with all their elements by kernels in front. */
 #include "operands.h"
 
 #include "device/matrix.h"
 #include "hip/params/kernels.h"
 
-static bsm_status copy(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from, const struct bsmi_matrix *to)
+/* A scale stands for twice as many columns of a sparse matrix. */
+static bsm_status expand_scales(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from,
+                                const struct bsmi_matrix *to)
+{
+    const struct bsmi_convert_scales_parameters parameters = {
+        .from = from->scales,
+        .to = to->scales,
+        .from_layout = bsmi_device_layout_of(&from->map),
+        .to_layout = bsmi_device_layout_of(&to->map),
+        .batch = to->batch,
+        .from_batch_bytes = from->scale_batch_bytes,
+        .to_batch_bytes = to->scale_batch_bytes,
+        .repeat = 2,
+    };
+    if (to->scale == BSM_UNSCALED) return BSM_OK;
+    return bsmi_hip_launch(queue, BSMI_HIP_KERNEL_CONVERT,
+                           bsmi_ceil_div(to->batch * to->scale_batch_bytes, BSMI_HIP_THREADS), &parameters);
+}
+
+static bsm_status expand(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from,
+                         const struct bsmi_matrix *to)
+{
+    const struct bsmi_matrix stored = bsmi_matrix_stored(from);
+    const struct bsmi_expand_parameters parameters = {
+        .stored = bsmi_device_matrix_of(&stored),
+        .to = bsmi_device_matrix_of(to),
+        .metadata = from->metadata,
+        .metadata_row_bytes = from->metadata_row_bytes,
+        .metadata_batch_bytes = from->metadata_batch_bytes,
+        .unit = bsmi_sparse_unit(from),
+    };
+    const int64_t octets = to->batch * to->rows * bsmi_ceil_div(to->columns, 8);
+    const bsm_status status =
+        bsmi_hip_launch(queue, BSMI_HIP_KERNEL_EXPAND, bsmi_ceil_div(octets, BSMI_HIP_THREADS), &parameters);
+    return status == BSM_OK ? expand_scales(queue, from, to) : status;
+}
+
+static bsm_status transpose(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from,
+                            const struct bsmi_matrix *to)
 {
     const struct bsmi_matrix stored = bsmi_matrix_stored(from);
     const struct bsmi_transpose_parameters parameters = { bsmi_device_matrix_of(&stored), bsmi_device_matrix_of(to) };
     const int64_t octets = to->batch * to->rows * bsmi_ceil_div(to->columns, 8);
     return bsmi_hip_launch(queue, BSMI_HIP_KERNEL_TRANSPOSE, bsmi_ceil_div(octets, BSMI_HIP_THREADS), &parameters);
+}
+
+static bsm_status copy(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from, const struct bsmi_matrix *to)
+{
+    return from->sparsity != BSM_SPARSITY_NONE ? expand(queue, from, to) : transpose(queue, from, to);
 }
 
 bsm_status bsmi_hip_copy_operands(const struct bsmi_hip_queue *queue, const struct bsmi_k_major *k,

@@ -20,6 +20,7 @@
     X(DECODE,        "bsmi_decode",         "decode",   8) \
     X(REPACK,        "bsmi_repack",         "decode",   16) \
     X(TRANSPOSE,     "bsmi_transpose",      "transpose", 16) \
+    X(EXPAND,        "bsmi_expand",         "expand",   16) \
     X(PACK_B,        "bsmi_pack_b",         "pack_b",   16) \
     X(FACTORS,       "bsmi_factors",        "finish",   1)
 

@@ -236,8 +236,9 @@ def sparse_changes_nothing(folder):
     simulated = os.path.join(os.path.dirname(command), "..", "lib", "libcudasim.so")
     if os.path.exists(simulated):
         variables = {**os.environ, "BLOCKSCALE_LIBCUDA": simulated, "CUDASIM_DEVICE": "sm_100a", "CUDASIM_QUIET": "1"}
-        script.run_in(folder, [command, "matmul", "x.npy", "w.json", "-o", "d.npy", "--a-format", "bf16", "--device",
-                               "cuda"], 2, "w.json is sparse, and multiplied on CPUs alone", env=variables)
+        said = script.run([command, "matmul", "x.npy", "w.json", "-o", "gpu.npy", "--a-format", "bf16", "--device",
+                           "cuda", "--verbose", "--check"], cwd=folder, env=variables)
+        script.check("sparse, and copied with their zeros first: B" in said, said)
     metadata[3] = 0x46
     npy_file.write(os.path.join(folder, "bad.metadata.npy"), shape, metadata, "|u1")
     npy_file.write(os.path.join(folder, "flat.metadata.npy"), (len(metadata),), metadata, "|u1")

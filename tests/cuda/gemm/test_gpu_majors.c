@@ -1,5 +1,5 @@
-/* MN-major operands on a GPU: the bits of the product of the same numbers K-major on the same GPU, in batches, in
- * groups, and with weights packed once. */
+/* MN-major and sparse operands on a GPU: the bits of the product of the same numbers K-major and in full on the same
+ * GPU, in batches, in groups, and with weights packed once. */
 #include "cuda/harness/gpu.h"
 
 struct problem {
@@ -8,6 +8,7 @@ struct problem {
     const int64_t *group_rows;
     bsm_packing packing;                  /* of 4 bits */
     int64_t extra_pitch;
+    bsm_sparsity sparsity;                /* NONE: MN-major */
 };
 
 static struct operand filled(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
@@ -24,6 +25,29 @@ static struct operand turned(const struct operand *o, const struct problem *p)
 {
     const int bits = bsm_element_get((int)bsm_format_get((int)o->m.format)->element)->bits;
     return operand_turned(o, bits == 4 ? p->packing : BSM_PACKING_DEFAULT, p->extra_pitch);
+}
+
+/* The same numbers as GPUs' kernels read them, and in the other way. */
+struct stored { struct operand plain, other; };
+
+static struct stored stored_operand(struct test *t, const struct problem *p, bsm_format format, int64_t rows,
+                                    int64_t batch)
+{
+    const bsm_format_info *f = bsm_format_get((int)format);
+    const int bits = bsm_element_get((int)f->element)->bits;
+    if (p->sparsity == BSM_SPARSITY_NONE) {
+        const struct operand o = filled(t, format, rows, p->k, batch);
+        return (struct stored){ o, turned(&o, p) };
+    }
+    struct operand o = operand_make(
+        &(struct shape){ .format = format, .rows = rows, .columns = p->k, .batch = batch,
+                         .packing = bits == 4 ? p->packing : BSM_PACKING_DEFAULT,
+                         .layout.kind = f->block != 0 && rows % 2 == 0 ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR,
+                         .extra_pitch = p->extra_pitch,
+                         .sparsity = bits == 4 ? p->sparsity : BSM_SPARSITY_2_4 },
+        0xff);
+    operand_fill(t, &o, false);
+    return (struct stored){ operand_expanded(&o), o };
 }
 
 /* D of one call; panels: B is packed first, and its codes are gone then. */
@@ -57,22 +81,22 @@ static void check(struct test *t, const struct contexts *c, const struct problem
 {
     static const struct { bool a, b, panels; const char *what; } cases[] = {
         { true, true, false, "A and B" }, { false, true, false, "B" }, { true, true, true, "packed once" } };
-    struct operand a = filled(t, p->a, p->m, p->k, p->groups > 0 ? 1 : p->batch),
-                   b = filled(t, p->b, p->n, p->k, p->groups > 0 ? p->groups : p->batch), a_turned = turned(&a, p),
-                   b_turned = turned(&b, p);
+    struct stored a = stored_operand(t, p, p->a, p->m, p->groups > 0 ? 1 : p->batch),
+                  b = stored_operand(t, p, p->b, p->n, p->groups > 0 ? p->groups : p->batch);
     const struct shape result = { .format = BSM_FORMAT_FP32, .rows = p->m, .columns = p->n,
                                   .batch = p->groups > 0 ? 1 : p->batch };
     struct operand want = operand_make(&result, 0xff);
-    multiply(t, c, p, &a, &b, &want, false);
+    multiply(t, c, p, &a.plain, &b.plain, &want, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct operand d = operand_make(&result, 0xff);
-        multiply(t, c, p, cases[i].a ? &a_turned : &a, cases[i].b ? &b_turned : &b, &d, cases[i].panels);
+        multiply(t, c, p, cases[i].a ? &a.other : &a.plain, cases[i].b ? &b.other : &b.plain, &d, cases[i].panels);
         if (memcmp(d.m.data, want.m.data, d.data_bytes) != 0)
-            FAIL(t, "%s x %s, %d x %d x %d, %d groups, %s: other bits", bsm_format_get((int)p->a)->name,
-                 bsm_format_get((int)p->b)->name, (int)p->m, (int)p->n, (int)p->k, (int)p->groups, cases[i].what);
+            FAIL(t, "%s x %s, sparsity %d, %d x %d x %d, %d groups, %s: other bits", bsm_format_get((int)p->a)->name,
+                 bsm_format_get((int)p->b)->name, (int)p->sparsity, (int)p->m, (int)p->n, (int)p->k, (int)p->groups, cases[i].what);
         operand_free(&d);
     }
-    operand_free(&a), operand_free(&b), operand_free(&a_turned), operand_free(&b_turned), operand_free(&want);
+    operand_free(&a.plain), operand_free(&b.plain), operand_free(&a.other), operand_free(&b.other);
+    operand_free(&want);
 }
 
 /* With itself, and behind bf16 activations; edges of squares of 64 on both sides. */
@@ -90,6 +114,29 @@ static void every_format(struct test *t)
     contexts_close(&c);
 }
 
+/* Rows that end within a byte of metadata, and anywhere within sixteen columns; every packing, either pattern. */
+static void every_sparse_format(struct test *t)
+{
+    static const struct problem shapes[] = {
+        { .m = 33, .n = 70, .k = 136, .packing = BSM_PACKING_BYTES, .sparsity = BSM_SPARSITY_2_4 },
+        { .m = 2, .n = 35, .k = 72, .packing = BSM_PACKING_HIGH_FIRST, .sparsity = BSM_SPARSITY_4_8_PAIRS,
+          .extra_pitch = 64 },
+        { .m = 4, .n = 33, .k = 128, .packing = BSM_PACKING_LOW_FIRST, .sparsity = BSM_SPARSITY_4_8_PAIRS },
+    };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    for (int format = 1; format < BSM_FORMAT_COUNT; format++) {
+        if (format == BSM_FORMAT_FP32) continue;
+        struct problem p = shapes[format % 3];
+        p.a = p.b = (bsm_format)format;
+        check(t, &c, &p);
+        p = shapes[(format + 1) % 3], p.a = BSM_FORMAT_BF16, p.b = (bsm_format)format;
+        if (p.sparsity == BSM_SPARSITY_2_4) p.k = format % 2 == 0 ? 68 : 76;
+        check(t, &c, &p);
+    }
+    contexts_close(&c);
+}
+
 static void batches_and_groups(struct test *t)
 {
     static const int64_t rows[] = { 20, 0, 45 };
@@ -100,6 +147,11 @@ static void batches_and_groups(struct test *t)
     check(t, &c, &(struct problem){ .a = BSM_NVFP4, .b = BSM_NVFP4, .m = 65, .n = 32, .k = 64, .groups = 3,
                                     .group_rows = rows, .packing = BSM_PACKING_LOW_FIRST });
     check(t, &c, &(struct problem){ .a = BSM_FORMAT_BF16, .b = BSM_MXFP6_E3M2, .m = 9, .n = 40, .k = 64, .batch = 2 });
+    check(t, &c, &(struct problem){ .a = BSM_NVFP4, .b = BSM_NVFP4, .m = 65, .n = 32, .k = 96, .groups = 3,
+                                    .group_rows = rows, .packing = BSM_PACKING_LOW_FIRST,
+                                    .sparsity = BSM_SPARSITY_4_8_PAIRS });
+    check(t, &c, &(struct problem){ .a = BSM_FORMAT_E5M2, .b = BSM_MXFP4, .m = 9, .n = 40, .k = 72, .batch = 2,
+                                    .packing = BSM_PACKING_HIGH_FIRST, .sparsity = BSM_SPARSITY_4_8_PAIRS });
     contexts_close(&c);
 }
 
@@ -121,6 +173,7 @@ static void beside_the_cpu(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format), TEST(batches_and_groups), TEST(beside_the_cpu) };
+    static const struct test_case cases[] = { TEST(every_format), TEST(every_sparse_format), TEST(batches_and_groups),
+                                              TEST(beside_the_cpu) };
     return TEST_MAIN(argc, argv, cases);
 }

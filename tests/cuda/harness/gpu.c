@@ -153,10 +153,15 @@ void from_device(struct test *t, const struct contexts *c, void *bytes, const vo
 
 struct twin twin_make(struct test *t, const struct contexts *c, const struct operand *host)
 {
-    struct twin twin = { .m = host->m, .host = host };
+    int64_t metadata_bytes = 0;
+    struct twin twin = { .sparse = host->sparse, .host = host };
     twin.m.data = to_device(t, c, host->m.data, host->data_bytes);
     twin.m.scales = host->m.scales == host->m.data ? twin.m.data : to_device(t, c, host->m.scales, host->scale_bytes);
     twin.m.tensor_scale = to_device(t, c, host->m.tensor_scale, sizeof(float));
+    if (host->m.struct_size == sizeof host->sparse && host->sparse.metadata != NULL) {
+        CHECK(t, bsm_matrix_metadata_bytes(&host->m, &metadata_bytes) == BSM_OK);
+        twin.sparse.metadata = to_device(t, c, host->sparse.metadata, (size_t)metadata_bytes);
+    }
     return twin;
 }
 
@@ -165,6 +170,8 @@ void twin_free(struct test *t, const struct contexts *c, struct twin *twin)
     bsm_status status = bsm_device_release(c->gpu, twin->m.data);
     if (status == BSM_OK && twin->m.scales != twin->m.data) status = bsm_device_release(c->gpu, twin->m.scales);
     if (status == BSM_OK) status = bsm_device_release(c->gpu, twin->m.tensor_scale);
+    if (status == BSM_OK && twin->m.struct_size == sizeof twin->sparse)
+        status = bsm_device_release(c->gpu, twin->sparse.metadata);
     if (status != BSM_OK) FAIL(t, "%s", bsm_last_error());
 }
 

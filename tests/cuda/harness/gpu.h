@@ -52,7 +52,10 @@ void *to_device(struct test *t, const struct contexts *c, const void *bytes, siz
 void from_device(struct test *t, const struct contexts *c, void *bytes, const void *device, size_t count);
 
 /* A host operand's twin in device memory, bytes and poison included. */
-struct twin { bsm_matrix m; const struct operand *host; };
+struct twin {
+    union { bsm_matrix m; bsm_sparse_matrix sparse; };
+    const struct operand *host;
+};
 struct twin twin_make(struct test *t, const struct contexts *c, const struct operand *host);
 /* Every byte of data, scales and tensor scale is that of the host's. */
 void twin_compare(struct test *t, const struct contexts *c, const struct twin *twin, const char *what);

@@ -175,9 +175,6 @@ static int multiply_on_gpu(struct cli *cli, struct matmul_job *job)
 {
     struct device_product device;
     bsm_plan *plan = NULL;
-    if (cli_is_sparse(job->product.a) || cli_is_sparse(job->product.b))
-        return cli_wrong_usage(cli, "--device: %s is sparse, and multiplied on CPUs alone",
-                               cli_is_sparse(job->product.a) ? job->a.path : job->b.path);
     bsm_status status = device_product_create(job->gpu, &job->product, &device);
     if (status == BSM_OK) status = bsm_plan_create(job->gpu, &device.call, &plan);
     if (status == BSM_OK) bsm_plan_describe(plan, job->kernel, sizeof job->kernel);
