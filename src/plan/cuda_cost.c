@@ -52,11 +52,11 @@ static double tensor_memory_step(const struct bsmi_gemm_instance *g)
 static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     enum { TILE_CYCLES = 1000 };
-    const double gigahertz = 1.65, memory_bytes_a_nanosecond = 7000, step_columns[] = { 64, 128, 256, 256 };
+    const double gigahertz = 1.65, memory_bytes_a_nanosecond = 7000;
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const bool fp16 = bsmi_cuda_multiplies_fp16(g, &p->a, &p->b);
     const double steps =
-        ceil((double)p->k / step_columns[g->operands]) * (fp16 || g->operands != BSMI_OPERANDS_BF16 ? 1 : terms_of(p));
+        ceil((double)p->k / (double)bsmi_gemm_step_columns(g)) * (fp16 || g->operands != BSMI_OPERANDS_BF16 ? 1 : terms_of(p));
     const bool split_k = bsmi_cuda_splits_k(g, p, gpu->gemm_clusters[gemm]);
     const int parts = bsmi_codes_parts(g, p->k);
     const double waves =

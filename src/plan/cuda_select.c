@@ -19,6 +19,24 @@ static bool serves_fast(int gemm, const struct bsmi_product *p)
     return p->compute == BSM_COMPUTE_FAST && p->column_groups == 0 && is_fast_pair(gemm, p);
 }
 
+/* A sparse B as it is stored: what it leaves out is not looked at, so that only BSM_COMPUTE_FAST permits it. */
+static bool serves_sparse(int gemm, const struct bsmi_product *p)
+{
+    return bsmi_gemm_instances[gemm].sparse && p->column_groups == 0 && p->order != BSM_ORDER_PORTABLE
+           && bsmi_cuda_tensor_serves(p) && bsmi_sparse_rule(p) == NULL
+           && bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, NULL);
+}
+
+bool bsmi_cuda_takes_sparse(const bsm_context *context, const struct bsmi_product *p, int forced)
+{
+    const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
+    if (forced >= 0)                      /* a rule that is broken is named later */
+        return forced > 0 && forced <= bsmi_gemm_instance_count && bsmi_gemm_instances[forced - 1].sparse;
+    for (int i = 0; i < bsmi_gemm_instance_count && p->compute == BSM_COMPUTE_FAST; i++)
+        if (gpu->gemms[i] != NULL && serves_sparse(i, p)) return true;
+    return false;
+}
+
 /* bf16 rows are made of anything, fp16 of two terms of them; a kernel that dequantizes B itself knows some formats. */
 static bool serves(int gemm, bsm_format a, bsm_format b)
 {
@@ -78,6 +96,16 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
     return chosen;
 }
 
+static int fastest_sparse(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p)
+{
+    int chosen = -1;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (gpu->gemms[i] != NULL && serves_sparse(i, p)
+            && (chosen < 0 || bsmi_cuda_cost(gpu, i, p) < bsmi_cuda_cost(gpu, chosen, p)))
+            chosen = i;
+    return chosen;
+}
+
 /* Number of the GEMM instance, or -1: none has the portable order. */
 static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const char **reason)
 {
@@ -93,6 +121,7 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
         *reason = "BSM_COMPUTE_FAST";
         if (gpu->gemms[i] != NULL && serves_fast(i, p)) return i;
     }
+    if (p->b.sparsity != BSM_SPARSITY_NONE) return fastest_sparse(gpu, p);
     double least;
     const int chosen = fastest_gemm(gpu, p, false, &least);
     *reason = chosen < 0 && p->column_groups > 0 ? "no kernel for this GPU's tensor cores takes these groups along K"
@@ -130,6 +159,9 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
     if (!bsmi_cuda_tensor_serves(p)) return "K is 0 or a size beyond 32 bits";
     if (g->operands == BSMI_OPERANDS_FP8 && p->compute != BSM_COMPUTE_FAST)
         return "it rounds operands, and product->compute is not BSM_COMPUTE_FAST";
+    if (g->sparse && p->compute != BSM_COMPUTE_FAST)
+        return "it does not look at what B leaves out, and product->compute is not BSM_COMPUTE_FAST";
+    if (g->sparse && (rule = bsmi_sparse_rule(p)) != NULL) return rule;
     (void)bsmi_cuda_gemm_serves(g, p, &rule);
     return rule;
 }
@@ -138,7 +170,8 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
 static bsm_status check_forced(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int forced)
 {
     if (forced == 0) return BSM_OK;
-    if (!serves(forced - 1, p->a.format, p->b.format) && !is_fast_pair(forced - 1, p)) {
+    if (!serves(forced - 1, p->a.format, p->b.format) && !is_fast_pair(forced - 1, p)
+        && !bsmi_gemm_instances[forced - 1].sparse) {
         const char *of_codes = bsmi_codes_rule(&bsmi_gemm_instances[forced - 1], p->a.format, p->b.format);
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s%s%s",
                          bsmi_cuda_kernel_name(forced), bsm_format_get((int)p->a.format)->name,

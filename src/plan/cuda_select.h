@@ -8,6 +8,9 @@
 const char *bsmi_cuda_kernel_name(int number);
 bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b);
 
+/* Whether the product, or the forced kernel, multiplies its sparse B as it is stored. */
+bool bsmi_cuda_takes_sparse(const bsm_context *context, const struct bsmi_product *product, int forced);
+
 /* Chooses and prepares; forced: number of a kernel, or -1.  Fails with BSM_EUNSUPPORTED (also where the forced kernel
  * cannot serve the product: then the sentence names it and the rule), BSM_EOVERFLOW. */
 bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *product, int forced,

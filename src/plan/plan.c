@@ -205,7 +205,9 @@ static bsm_status choose(bsm_context *context, struct bsm_plan *plan)
 {
     struct bsmi_product planned = plan->product;
     planned.b_panels = NULL;
-    const bsm_status status = bsmi_k_major_prepare(&planned, true, true, &plan->k_major);
+    const int forced = plan->forced ? context->forced_kernel - bsmi_kernel_count : -1;
+    const bool as_stored = on_cuda(plan) && bsmi_cuda_takes_sparse(context, &planned, forced);
+    const bsm_status status = bsmi_k_major_prepare(&planned, true, !as_stored, &plan->k_major);
     if (status != BSM_OK) return status;
     plan->read = bsmi_k_major_product(&plan->k_major, &planned, NULL);
     return on_hip(plan) ? plan_hip(context, plan) : on_cuda(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
@@ -474,5 +476,5 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
     length += describe_copies("stored MN-major and copied K-major", p->a.major == BSM_MAJOR_MN,
                               p->b.major == BSM_MAJOR_MN, text, bytes, length);
     return length + describe_copies("sparse, and copied with their zeros", p->a.sparsity != BSM_SPARSITY_NONE,
-                                    p->b.sparsity != BSM_SPARSITY_NONE, text, bytes, length);
+                                    plan->k_major.b && p->b.sparsity != BSM_SPARSITY_NONE, text, bytes, length);
 }

@@ -162,6 +162,8 @@ def _make_sparse(problem):
         if own.random() < 0.05 and patterns:
             it["storage"]["sparsity"] = own.choice(patterns)
             it["storage"]["metadata_gap"] = own.choice([0, 0, 1, 7])
+            if key == "b" and own.random() < 0.5:
+                problem["compute"] = "fast"            # which permits sparse tensor cores
 
 
 def _styles(rng):

@@ -8,13 +8,20 @@
 
 /* Elements of one product, and those that share a scale. */
 enum { PRODUCT_BYTES = 32 };
-static int64_t product_columns(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF8F6F4 ? 32 : 64; }
-static int block_of(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF4NVF4 ? 16 : 32; }
+static int64_t product_columns(const struct bsmi_gemm_instance *gemm)
+{
+    return bsmi_gemm_step_columns(gemm) / (gemm->step_bytes / PRODUCT_BYTES);
+}
+/* Where B is sparse scales of both operands are for twice the columns. */
+static int block_of(const struct bsmi_gemm_instance *gemm)
+{
+    return (gemm->operands == BSMI_OPERANDS_MXF4NVF4 ? 16 : 32) * (gemm->sparse ? 2 : 1);
+}
 
 /* Blocks of layout 128x4 that a step has along K, or lies in. */
 static int scale_blocks(const struct bsmi_gemm_instance *gemm)
 {
-    return (int)bsmi_ceil_div(bsmi_gemm_step_columns(gemm), 4 * block_of(gemm->operands));
+    return (int)bsmi_ceil_div(bsmi_gemm_step_columns(gemm), 4 * block_of(gemm));
 }
 
 static bool is_mx(const bsm_format_info *f) { return f->scale == BSM_E8M0 && f->block == 32 && f->element != BSM_INT8; }
@@ -43,7 +50,7 @@ const char *bsmi_codes_rule(const struct bsmi_gemm_instance *gemm, bsm_format a,
 bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b)
 {
     const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
-    if (bsmi_codes_rule(gemm, a, b) != NULL) return false;
+    if (gemm->sparse || bsmi_codes_rule(gemm, a, b) != NULL) return false;
     switch (gemm->operands) {
     case BSMI_OPERANDS_MXF4: return is_mxf4(fa) && is_mxf4(fb);
     case BSMI_OPERANDS_MXF4NVF4:
@@ -54,6 +61,20 @@ bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_f
         return (is_mx(fa) || is_plain(fa)) && (is_mx(fb) || is_plain(fb));
     default: return false;
     }
+}
+
+/* A product of tcgen05.mma.sp takes one scale of each row: of 32 kept codes of B, and of the 64 columns of A beside
+ * them, for which no format has a block. */
+const char *bsmi_sparse_rule(const struct bsmi_product *p)
+{
+    const bsm_format_info *a = bsm_format_get((int)p->a.format), *b = bsm_format_get((int)p->b.format);
+    if (p->b.sparsity != BSM_SPARSITY_2_4 || p->a.sparsity != BSM_SPARSITY_NONE)
+        return "it wants a B that is sparse 2:4 and a dense A";
+    if (!is_plain(a)) return "it wants an A without block scales, of 4, 6 or 8 bits: no format has a scale for 64";
+    if (!is_plain(b) && b->scale != BSM_E8M0) return "it wants a B with a scale of e8m0 for 32 kept codes, or none";
+    if (!is_plain(b) && !is_mx(b)) return "it wants a B of MXFP8, MXFP6, MXFP4, or unscaled codes of 4, 6 or 8 bits";
+    if (p->k % 8 != 0) return "it wants whole bytes of metadata in a row: K a multiple of 8";
+    return NULL;
 }
 
 /* Few rows make few tiles: only K can give every SM a share.  Many rows pay for it: a CTA keeps the parts'
@@ -72,6 +93,12 @@ int32_t bsmi_codes_parts(const struct bsmi_gemm_instance *gemm, int64_t k)
 {
     const int32_t split = bsmi_codes_split(gemm, k);
     return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, bsmi_gemm_step_columns(gemm)), split);
+}
+
+/* The codes that tensor cores are given, and not more: of a sparse matrix those that are kept. */
+static struct bsmi_matrix codes_of(const struct bsmi_matrix *m)
+{
+    return m->sparsity == BSM_SPARSITY_NONE ? *m : bsmi_matrix_stored(m);
 }
 
 /* Describing ------------------------------------------------------------------------------------------------------- */
@@ -128,10 +155,10 @@ static struct bsmi_cuda_rows scale_rows(const void *scales, const struct bsmi_sc
 }
 
 /* Scales behind the last of a row may be any, also NaN: as they are only where no product reads them. */
-static bool can_map_scales(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
+static bool can_map_scales(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
 {
     const struct bsmi_cuda_rows rows = scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes);
-    return m->map.layout.kind == BSM_LAYOUT_128X4 && m->scale_columns * m->block % product_columns(kind) == 0 &&
+    return m->map.layout.kind == BSM_LAYOUT_128X4 && m->scale_columns * m->block % product_columns(gemm) == 0 &&
            bsmi_cuda_can_map(&rows);
 }
 
@@ -152,23 +179,21 @@ static bool can_map_linear(const struct bsmi_matrix *m)
 
 static enum bsmi_codes_scales scales_of(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
 {
-    const enum bsmi_gemm_operands kind = gemm->operands;
     if (m->block == 0) return BSMI_SCALES_ONES;
-    if (m->block != block_of(kind)) return BSMI_SCALES_REPEATED;
+    if (m->block != block_of(gemm)) return BSMI_SCALES_REPEATED;
     if (gemm->main_loop == BSMI_MAIN_LOOP_REGISTERS && can_map_linear(m)) return BSMI_SCALES_LINEAR;
-    return can_map_scales(kind, m) ? BSMI_SCALES_AS_THEY_ARE : BSMI_SCALES_CONVERTED;
+    return can_map_scales(gemm, m) ? BSMI_SCALES_AS_THEY_ARE : BSMI_SCALES_CONVERTED;
 }
 
 static bsm_status describe_operand(const struct bsmi_gemm_instance *gemm, const char *name, const struct bsmi_matrix *m,
                                    bool repacked, struct bsmi_codes *codes)
 {
-    const enum bsmi_gemm_operands kind = gemm->operands;
     const bsm_scale_layout layout = { .kind = BSM_LAYOUT_128X4 };
     *codes = (struct bsmi_codes){ .repacked = repacked, .scales = scales_of(gemm, m) };
-    codes->padded_columns = bsmi_round_up(m->columns, 128); /* what the padding types of TMA want */
+    codes->padded_columns = bsmi_round_up(codes_of(m).columns, 128); /* what the padding types of TMA want */
     codes->row_bytes = codes->padded_columns * m->bits / 8;
     const bsm_status status =
-        bsmi_scale_map_make(name, &layout, m->rows, bsmi_ceil_div(m->columns, block_of(kind)), &codes->scale_map);
+        bsmi_scale_map_make(name, &layout, m->rows, bsmi_ceil_div(m->columns, block_of(gemm)), &codes->scale_map);
     codes->scale_batch_bytes = codes->scale_map.bytes;
     return status;
 }
@@ -207,8 +232,9 @@ const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales)
 static bsm_status repack(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
                          unsigned char *to)
 {
+    const struct bsmi_matrix stored = codes_of(m);
     if (!codes->repacked) return BSM_OK;
-    const struct bsmi_repack_parameters p = { bsmi_cuda_matrix(m), to, codes->row_bytes, m->rows * codes->row_bytes,
+    const struct bsmi_repack_parameters p = { bsmi_cuda_matrix(&stored), to, codes->row_bytes, m->rows * codes->row_bytes,
                                               codes->padded_columns };
     return bsmi_cuda_launch(queue, BSMI_KERNEL_REPACK,
                             bsmi_ceil_div(m->rows * m->batch * (codes->padded_columns / 8), BSMI_REPACK_THREADS), &p);
@@ -237,10 +263,37 @@ static bsm_status make_scales(struct bsmi_cuda_queue *queue, const struct bsmi_m
     return bsmi_cuda_launch(queue, BSMI_KERNEL_CONVERT, bsmi_ceil_div(bytes, BSMI_CONVERT_THREADS), &p);
 }
 
+/* A sparse operand's metadata as a matrix of bytes. */
+static struct bsmi_matrix metadata_of(const struct bsmi_matrix *m)
+{
+    return (struct bsmi_matrix){ .format = BSM_FORMAT_E4M3, .element = BSM_E4M3, .bits = 8, .rows = m->rows,
+                                 .columns = bsmi_metadata_row_bytes(m), .batch = m->batch, .data = m->metadata,
+                                 .row_bytes = m->metadata_row_bytes, .batch_bytes = m->metadata_batch_bytes };
+}
+
+static struct bsmi_cuda_rows metadata_rows(const struct bsmi_matrix *m)
+{
+    return (struct bsmi_cuda_rows){ m->metadata, CU_TENSOR_MAP_DATA_TYPE_UINT8, bsmi_metadata_row_bytes(m), m->rows,
+                                    m->batch, m->metadata_row_bytes, m->metadata_batch_bytes };
+}
+
+static bsm_status copy_metadata(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m,
+                                const struct bsmi_codes *codes, unsigned char *to)
+{
+    const struct bsmi_matrix metadata = metadata_of(m);
+    const struct bsmi_repack_parameters p = { bsmi_cuda_matrix(&metadata), to, codes->metadata_row_bytes,
+                                              m->rows * codes->metadata_row_bytes, codes->metadata_row_bytes };
+    if (!codes->metadata_copied) return BSM_OK;
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_REPACK,
+                            bsmi_ceil_div(m->rows * m->batch * (codes->metadata_row_bytes / 8), BSMI_REPACK_THREADS),
+                            &p);
+}
+
 static bsm_status prepare(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
                           unsigned char *workspace)
 {
-    const bsm_status status = repack(queue, m, codes, workspace + codes->rows_at);
+    bsm_status status = repack(queue, m, codes, workspace + codes->rows_at);
+    if (status == BSM_OK) status = copy_metadata(queue, m, codes, workspace + codes->metadata_at);
     return status == BSM_OK ? make_scales(queue, m, codes, workspace + codes->scales_at) : status;
 }
 
@@ -278,9 +331,10 @@ static bsm_status map_scales(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
 }
 
 static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, const struct bsmi_gemm_instance *gemm, const char *name,
-                            const struct bsmi_matrix *m, const struct bsmi_codes *codes, unsigned char *workspace,
+                            const struct bsmi_matrix *given, const struct bsmi_codes *codes, unsigned char *workspace,
                             int box_rows, struct bsmi_tensor_map *map)
 {
+    const struct bsmi_matrix stored = codes_of(given), *m = &stored;
     const struct bsmi_cuda_rows rows = codes->repacked
                                            ? rows_of(gemm->operands, m, workspace + codes->rows_at,
                                                      codes->padded_columns, codes->row_bytes,
@@ -291,6 +345,19 @@ static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, const struct bsmi_g
                         : gemm->step_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                  : CU_TENSOR_MAP_SWIZZLE_32B;
     return map_or_align(gpu, &rows, name, "data", gemm->step_bytes, box_rows, swizzle, map);
+}
+
+static bsm_status map_metadata(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *m,
+                               const struct bsmi_codes *codes, unsigned char *workspace, int box_rows,
+                               struct bsmi_tensor_map *map)
+{
+    enum { BOX_BYTES = 32 };
+    struct bsmi_cuda_rows rows = metadata_rows(m);
+    if (codes->metadata_copied)
+        rows = (struct bsmi_cuda_rows){ workspace + codes->metadata_at, CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                        codes->metadata_row_bytes, m->rows, m->batch, codes->metadata_row_bytes,
+                                        m->rows * codes->metadata_row_bytes };
+    return map_or_align(gpu, &rows, "b", "metadata", BOX_BYTES, box_rows, CU_TENSOR_MAP_SWIZZLE_32B, map);
 }
 
 /* Parameters ------------------------------------------------------------------------------------------------------- */
@@ -345,6 +412,7 @@ static uint32_t instruction_of(const struct bsmi_gemm_instance *instance, const 
         .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),
         .n = (uint32_t)(swapped ? instance->tile_rows : instance->tile_columns),
         .d = MMA_D_F32,
+        .sparse = instance->sparse,
         .scales = kind == BSMI_OPERANDS_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
     });
 }
@@ -355,9 +423,9 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
     const enum bsmi_gemm_operands kind = instance->operands;
     if (bsmi_gemm_has_tensor_memory(instance)) p->instruction = instruction_of(instance, a, b);
     if (kind == BSMI_OPERANDS_BF16) return;
-    const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)),
+    const int64_t products = bsmi_ceil_div(a->columns, product_columns(instance)),
                   steps = bsmi_ceil_div(a->columns, bsmi_gemm_step_columns(instance)),
-                  columns = bsmi_ceil_div(a->columns, block_of(kind)), of_step = instance->step_bytes / PRODUCT_BYTES;
+                  columns = bsmi_ceil_div(a->columns, block_of(instance)), of_step = instance->step_bytes / PRODUCT_BYTES;
     p->gemm.segments[0].blocks = (int32_t)steps;
     p->gemm.segment_count = 1;
     p->split_blocks = bsmi_codes_split(instance, a->columns), p->parts = bsmi_codes_parts(instance, a->columns);
@@ -374,9 +442,14 @@ static bsm_status describe_one(const char *name, const struct bsmi_matrix *m, in
 {
     const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
     *o = (struct bsmi_cuda_operand){ .terms = 1, .copy_size = copy_size_of(instance, m) };
-    const bool repacked = o->copy_size == 0 && !can_map_codes(instance->operands, m);
+    const struct bsmi_matrix stored = codes_of(m);
+    const struct bsmi_cuda_rows metadata = metadata_rows(m);
+    const bool repacked = o->copy_size == 0 && !can_map_codes(instance->operands, &stored);
     const bsm_status status = describe_operand(instance, name, m, repacked, &o->codes);
     o->form = o->codes.repacked ? BSMI_FORM_REPACKED : BSMI_FORM_AS_STORED;
+    if (m->sparsity == BSM_SPARSITY_NONE) return status;
+    o->codes.metadata_copied = !bsmi_cuda_can_map(&metadata);
+    o->codes.metadata_row_bytes = bsmi_round_up(bsmi_metadata_row_bytes(m), 16);
     return status;
 }
 
@@ -388,9 +461,12 @@ static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multip
 
 static bool place_one(const struct bsmi_matrix *m, struct bsmi_codes *codes, int64_t *end)
 {
-    const int64_t rows = rows_bytes(m, codes), scales = scales_bytes(m, codes);
-    return rows < 0 || scales < 0 || bsmi_cuda_place(rows, 1, &codes->rows_at, end)
-           || bsmi_cuda_place(scales, 1, &codes->scales_at, end);
+    const int64_t rows = rows_bytes(m, codes), scales = scales_bytes(m, codes),
+                  metadata = codes->metadata_copied ? product_or_overflow(m->rows * m->batch, codes->metadata_row_bytes)
+                                                    : 0;
+    return rows < 0 || scales < 0 || metadata < 0 || bsmi_cuda_place(rows, 1, &codes->rows_at, end)
+           || bsmi_cuda_place(scales, 1, &codes->scales_at, end)
+           || bsmi_cuda_place(metadata, 1, &codes->metadata_at, end);
 }
 
 static bool place(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, int64_t *end)
@@ -436,7 +512,8 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
             status = map_scales(gpu, g, operands[i].name, operands[i].matrix, &o->codes, run->workspace,
                                 operands[i].box_rows, operands[i].scales);
     }
-    return status;
+    if (status != BSM_OK || !g->sparse) return status;
+    return map_metadata(gpu, &p->b, &c->b.codes, run->workspace, g->b_box_rows, &to->sparse.metadata);
 }
 
 const struct bsmi_lowering bsmi_lowering_codes = { describe, place, enqueue, fill };

@@ -25,6 +25,7 @@ union bsmi_gemm_launch {
     struct bsmi_fused_parameters fused;
     struct bsmi_mixed_input_parameters mixed_input;
     struct bsmi_blackwell_parameters blackwell;
+    struct bsmi_sparse_parameters sparse;
 };
 
 struct bsmi_lowering {

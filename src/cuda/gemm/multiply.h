@@ -33,6 +33,9 @@ struct bsmi_codes {
     struct bsmi_scale_map scale_map; /* of one matrix, in layout 128x4 */
     int64_t scale_batch_bytes;
     size_t rows_at, scales_at; /* in the workspace */
+    bool metadata_copied;      /* of a sparse one: TMA cannot describe the caller's */
+    int64_t metadata_row_bytes;
+    size_t metadata_at;
 };
 
 struct bsmi_int8_operand { int64_t padded_columns, batch_pitch; size_t rows_at; };
@@ -102,6 +105,9 @@ bool bsmi_cuda_dequantizes(enum bsmi_gemm_codes codes, bsm_format format);
 bool bsmi_codes_serve(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b);
 /* Why mma.sync cannot multiply these codes in this instance; NULL: nothing of it is in the way. */
 const char *bsmi_codes_rule(const struct bsmi_gemm_instance *gemm, bsm_format a, bsm_format b);
+
+/* The rule of a kernel for a sparse B that the product breaks, whatever BSM_COMPUTE_FAST permits; NULL: none. */
+const char *bsmi_sparse_rule(const struct bsmi_product *product);
 
 /* Steps of K that one chain of sums has, 0 for all of them: a function of K, the kind of products and the main loop
  * alone (and of whether the instance splits K), so that every M has the same sums. */

@@ -115,7 +115,7 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const bool loads = !codes && (bsmi_cuda_becomes_rows(&c->a) || bsmi_cuda_becomes_rows(&c->b)
                                   || (c->b.form == BSMI_FORM_IN_KERNEL && !c->b.own_scales));
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
-        { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) },
+        { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked || c->b.codes.metadata_copied) },
         { BSMI_KERNEL_CONVERT, codes },
         { BSMI_KERNEL_REQUANTIZE_FP8, fp8 },
         { BSMI_KERNEL_SUMS, true },

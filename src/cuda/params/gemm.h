@@ -148,4 +148,14 @@ struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
     struct bsmi_copied_rows a_copied, b_copied; /* mma.sync: instead of the maps a and b, each for itself */
 };
 
+/* The same with a sparse B: its kept codes, scales of these, and of its metadata a map of bytes, box (32, rows of a
+ * tile, 1), swizzle 32B.  A base class, or a member, as above. */
+#ifdef __cplusplus
+struct bsmi_sparse_parameters : bsmi_blackwell_parameters {
+#else
+struct bsmi_sparse_parameters { struct bsmi_blackwell_parameters blackwell;
+#endif
+    struct bsmi_tensor_map metadata;
+};
+
 #endif

@@ -14,16 +14,24 @@
  * accumulator, rows of the operands that the instruction calls A and B.  These are the product's A and B, or, SWAPPED,
  * its B and A: D^T = B A^T, for few rows of D.  A swapped instance stores D from registers, without boxes (D_BOX_BYTES
  * 0). */
-template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_> struct gemm_config {
+template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_, bool SPARSE_ = false>
+struct gemm_config {
     static constexpr mma_kind KIND = KIND_;
     static constexpr int COLUMNS = COLUMNS_, CTAS = CTAS_, STAGES = STAGES_, D_BOX_BYTES = D_BOX_BYTES_,
                          ROWS = BSMI_SM100_ROWS;
-    static constexpr bool SWAPPED = D_BOX_BYTES == 0;
+    static constexpr bool SWAPPED = D_BOX_BYTES == 0, SPARSE = SPARSE_;
 
     /* A step of K is 128 bytes of a row in shared memory: four products of 32 bytes. */
     static constexpr int ROW_BYTES = BSMI_SM100_ROW_BYTES, PRODUCTS = 4, PRODUCT_BYTES = ROW_BYTES / PRODUCTS;
     static constexpr int STEP_COLUMNS = KIND == MMA_F16 ? 64 : 128; /* in units of the tensor maps' columns */
-    static constexpr int A_BYTES = ROWS * ROW_BYTES, B_ROWS = COLUMNS / CTAS, B_BYTES = B_ROWS * ROW_BYTES;
+    static constexpr int A_BYTES = ROWS * ROW_BYTES, B_ROWS = COLUMNS / CTAS;
+
+    /* Of a sparse A these are kept codes: a product has twice their columns, 64 bytes of B, so a step has two panels of
+     * 128 bytes of B's rows, and 32 bytes of metadata of each row of A, 8 columns of tensor memory. */
+    static constexpr int B_PANELS = SPARSE ? 2 : 1, B_PANEL_BYTES = B_ROWS * ROW_BYTES,
+                         B_BYTES = B_PANELS * B_PANEL_BYTES, B_PRODUCT_BYTES = B_PANELS * PRODUCT_BYTES;
+    static constexpr int METADATA_BYTES = SPARSE ? ROWS * BSMI_SM100_METADATA_ROW_BYTES : 0,
+                         METADATA_COLUMNS = SPARSE ? BSMI_SM100_METADATA_ROW_BYTES / 4 : 0;
 
     /* Scales: a block of layout 128x4 is 512 bytes, and 4 columns of tensor memory.  Of a step, 128 rows have this
      * many: */
@@ -45,7 +53,8 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
      * for no alignment of D; both begin at multiples of 32 columns nevertheless, as those of all kernels known to run
      * do. */
     static constexpr int TENSOR_COLUMNS = 512, SCALE_COLUMNS = 4 * BLOCKS * (1 + B_ROW_BLOCKS);
-    static constexpr int AT_A_SCALES = TENSOR_COLUMNS - SCALE_COLUMNS, AT_B_SCALES = AT_A_SCALES + 4 * BLOCKS;
+    static constexpr int AT_METADATA = TENSOR_COLUMNS - METADATA_COLUMNS, AT_A_SCALES = AT_METADATA - SCALE_COLUMNS,
+                         AT_B_SCALES = AT_A_SCALES + 4 * BLOCKS;
     static constexpr bool SHARES = 2 * COLUMNS > AT_A_SCALES;
     static constexpr int AT_SECOND = SHARES         ? (AT_A_SCALES - COLUMNS) / 32 * 32
                                      : COLUMNS < 32 ? 32
@@ -55,7 +64,8 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     /* Shared memory, from its beginning. */
     static constexpr int OF_A = 0, OF_B = OF_A + STAGES * A_BYTES, AT_D = OF_B + STAGES * B_BYTES,
                          OF_A_SCALES = AT_D + 8 * D_BOX, OF_B_SCALES = OF_A_SCALES + STAGES * A_SCALE_BYTES,
-                         AT_TABLE = OF_B_SCALES + STAGES * B_SCALE_BYTES, AT_FULL = AT_TABLE + TABLE_BYTES,
+                         OF_METADATA = OF_B_SCALES + STAGES * B_SCALE_BYTES,
+                         AT_TABLE = OF_METADATA + STAGES * METADATA_BYTES, AT_FULL = AT_TABLE + TABLE_BYTES,
                          AT_EMPTY = AT_FULL + STAGES * 8, AT_FILLED = AT_EMPTY + STAGES * 8,
                          AT_DRAINED = AT_FILLED + 16, AT_TENSOR = AT_DRAINED + 16, AT_QUANTIZER = AT_TENSOR + 16,
                          SHARED_BYTES = AT_QUANTIZER + (BLOCKS == 0 ? 0 : BSMI_GEMM_QUANTIZER_BYTES);
@@ -69,8 +79,10 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     static_assert(!SHARES || COLUMNS - AT_SECOND <= CHUNK, "what the accumulators share is read first, as one chunk");
     static_assert(CHUNK * 2 % (SWAPPED ? 1 : D_BOX_BYTES) == 0, "a row of a chunk is whole boxes");
     static_assert(AT_D % 1024 == 0 && D_BOX % 512 == 0, "swizzle patterns begin at multiples of their size");
+    static_assert(!SPARSE || (SWAPPED && BLOCKS > 0 && OF_METADATA % 256 == 0), "sparse: what the multiplier does");
     static_assert(SHARED_BYTES
-                      == BSMI_SM100_SHARED_BYTES(BLOCKS, KIND == MMA_F16 ? 3 : 2, COLUMNS, CTAS, STAGES, D_BOX_BYTES),
+                      == BSMI_SM100_SHARED_BYTES(BLOCKS, KIND == MMA_F16 ? 3 : 2, COLUMNS, CTAS, STAGES, D_BOX_BYTES)
+                             + (SPARSE ? BSMI_SM100_SPARSE_BYTES(COLUMNS, STAGES) : 0),
                   "as the host has it");
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
 };

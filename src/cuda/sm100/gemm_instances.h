@@ -13,7 +13,7 @@
 #define BSMI_SM100_GEMM_INSTANCES_H
 
 enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128,
-       BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
+       BSMI_SM100_SCALE_BLOCK_BYTES = 512, BSMI_SM100_METADATA_ROW_BYTES = 32 };
 
 /* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D
  * has no boxes), barriers of two accumulators; what D is quantized by (products of codes). */
@@ -22,6 +22,10 @@ enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 1
                  + (1 + ((columns) + 127) / 128) * (blocks) * BSMI_SM100_SCALE_BLOCK_BYTES + 16)                  \
      + 8 * 16 * (d_box) + ((d_box) == 0 ? 0 : 4 * (words) * (columns)) + 48         \
      + ((blocks) == 0 ? 0 : BSMI_GEMM_QUANTIZER_BYTES))
+
+/* What the ring has more where B is sparse: of A twice the bytes, and metadata of B's rows. */
+#define BSMI_SM100_SPARSE_BYTES(columns, stages) \
+    ((stages) * ((columns) * BSMI_SM100_ROW_BYTES + BSMI_SM100_ROWS * BSMI_SM100_METADATA_ROW_BYTES))
 
 #define BSMI_SM100_GEMM_F16(X)       \
     X(256x256, 256, 2, 5, 128)       \
@@ -65,5 +69,11 @@ enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 1
     X(32x128,   32, 1, 9,   0)       \
     X(16x128,   16, 1, 10,  0)       \
     X(8x128,     8, 1, 10,  0)
+
+/* Kind mxf8f6f4, and B is sparse. */
+#define BSMI_SM100_GEMM_SPARSE(X)    \
+    X(128x128, 128, 1, 3,   0)       \
+    X(64x128,   64, 1, 5,   0)       \
+    X(16x128,   16, 1, 7,   0)
 
 #endif

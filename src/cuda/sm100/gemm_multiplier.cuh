@@ -25,6 +25,16 @@ __device__ static inline void copy_scales(uint32_t tensor, uint32_t a, uint32_t 
     }
 }
 
+/* Metadata of the rows of a sparse A: a product reads two columns.  As with scales only what products read is
+ * copied. */
+template <class CONFIG>
+__device__ static inline void copy_metadata(uint32_t tensor, uint32_t metadata, int32_t products)
+{
+    const uint64_t rows = shared_rows_descriptor(metadata, SHARED_SWIZZLE_32B);
+    if (products > 2) tcgen05_cp<CONFIG::CTAS, CP_128X256B>(tensor + CONFIG::AT_METADATA, rows);
+    else tcgen05_cp<CONFIG::CTAS, CP_128X128B>(tensor + CONFIG::AT_METADATA, rows);
+}
+
 /* Product number I of a step: 32 bytes of K, whose scales are byte `id` and those behind it of the cells of a block. */
 template <class CONFIG, int I>
 __device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, uint64_t b, uint32_t instruction,
@@ -32,12 +42,19 @@ __device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, 
 {
     constexpr int BLOCK = I / CONFIG::BLOCK_PRODUCTS, ID = I * CONFIG::BLOCKS % CONFIG::PRODUCTS;
     a = shared_matrix_advance(a, I * CONFIG::PRODUCT_BYTES);
-    b = shared_matrix_advance(b, I * CONFIG::PRODUCT_BYTES);
+    constexpr int OF_B = I * CONFIG::B_PRODUCT_BYTES;
+    b = shared_matrix_advance(b, OF_B / CONFIG::ROW_BYTES * CONFIG::B_PANEL_BYTES + OF_B % CONFIG::ROW_BYTES);
+    constexpr mma_scale_vector VECTOR = CONFIG::KIND == MMA_MXF4NVF4 ? BLOCK_16 : BLOCK_32;
+    const uint32_t a_scales = tensor + CONFIG::AT_A_SCALES + 4 * BLOCK;
+    b_scales += 4 * CONFIG::B_ROW_BLOCKS * BLOCK;
     if constexpr (CONFIG::BLOCKS == 0) tcgen05_mma<CONFIG::KIND, CONFIG::CTAS>(d, a, b, instruction, adds);
+    else if constexpr (CONFIG::SPARSE)
+        tcgen05_mma_sp_block_scale<CONFIG::KIND, VECTOR, CONFIG::CTAS>(d, a, b, tensor + CONFIG::AT_METADATA + 2 * I,
+                                                                       mma_with_scale_ids(instruction, ID, ID),
+                                                                       a_scales, b_scales, adds);
     else
-        tcgen05_mma_block_scale<CONFIG::KIND, CONFIG::KIND == MMA_MXF4NVF4 ? BLOCK_16 : BLOCK_32, CONFIG::CTAS>(
-            d, a, b, mma_with_scale_ids(instruction, ID, ID), tensor + CONFIG::AT_A_SCALES + 4 * BLOCK,
-            b_scales + 4 * CONFIG::B_ROW_BLOCKS * BLOCK, adds);
+        tcgen05_mma_block_scale<CONFIG::KIND, VECTOR, CONFIG::CTAS>(d, a, b, mma_with_scale_ids(instruction, ID, ID),
+                                                                    a_scales, b_scales, adds);
 }
 
 /* b_scales: of the tile's first column.  products: how many of the four K still has. */
@@ -49,6 +66,8 @@ __device__ static inline void multiply_stage(uint32_t shared, uint32_t stage, ui
     const uint64_t b = shared_rows_descriptor(shared + CONFIG::OF_B + stage * CONFIG::B_BYTES, SHARED_SWIZZLE_128B);
     copy_scales<CONFIG>(tensor, shared + CONFIG::OF_A_SCALES + stage * CONFIG::A_SCALE_BYTES,
                         shared + CONFIG::OF_B_SCALES + stage * CONFIG::B_SCALE_BYTES, products);
+    if constexpr (CONFIG::SPARSE)
+        copy_metadata<CONFIG>(tensor, shared + CONFIG::OF_METADATA + stage * CONFIG::METADATA_BYTES, products);
     multiply<CONFIG, 0>(tensor, d, a, b, instruction, b_scales, !first);
     if (products > 1) multiply<CONFIG, 1>(tensor, d, a, b, instruction, b_scales, true);
     if (products > 2) multiply<CONFIG, 2>(tensor, d, a, b, instruction, b_scales, true);

@@ -23,7 +23,8 @@ template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi
     const int32_t lanes = CONFIG::SWAPPED ? p.b_row_bytes : p.a_row_bytes,
                   columns = CONFIG::SWAPPED ? p.a_row_bytes : p.b_row_bytes;
     return CONFIG::CTAS *
-           (uint32_t)(CONFIG::ROWS * lanes + CONFIG::B_ROWS * columns + CONFIG::A_SCALE_BYTES + CONFIG::B_SCALE_BYTES);
+           (uint32_t)(CONFIG::ROWS * lanes + CONFIG::B_PANELS * CONFIG::B_ROWS * columns + CONFIG::A_SCALE_BYTES
+                      + CONFIG::B_SCALE_BYTES + CONFIG::METADATA_BYTES);
 }
 
 /* Scales of this CTA's rows of A, and of all rows of B: of a pair, each CTA loads every other 128 rows of B for both.
@@ -58,8 +59,15 @@ __device__ static inline void load_stage(const bsmi_blackwell_parameters &p, uin
     const gemm_side lanes = gemm_lane_side<CONFIG>(p, tile), columns = gemm_column_side<CONFIG>(p, tile);
     load<CONFIG>(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, lanes.rows, CONFIG::SWAPPED ? b_column : a_column,
                  lanes.row, lanes.matrix, full);
-    load<CONFIG>(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES, columns.rows, CONFIG::SWAPPED ? a_column : b_column,
-                 columns.row + (int32_t)rank * CONFIG::B_ROWS, columns.matrix, full);
+#pragma unroll
+    for (int panel = 0; panel < CONFIG::B_PANELS; panel++)
+        load<CONFIG>(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES + panel * CONFIG::B_PANEL_BYTES, columns.rows,
+                     (CONFIG::SWAPPED ? a_column : b_column) * CONFIG::B_PANELS + panel * CONFIG::STEP_COLUMNS,
+                     columns.row + (int32_t)rank * CONFIG::B_ROWS, columns.matrix, full);
+    if constexpr (CONFIG::SPARSE)
+        load<CONFIG>(shared + CONFIG::OF_METADATA + ring.at * CONFIG::METADATA_BYTES,
+                     static_cast<const bsmi_sparse_parameters &>(p).metadata, step * BSMI_SM100_METADATA_ROW_BYTES,
+                     lanes.row, lanes.matrix, full);
     if (CONFIG::BLOCKS > 0) load_scales<CONFIG>(lanes, columns, shared, ring.at, rank, step, full);
 }
 

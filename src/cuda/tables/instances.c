@@ -125,6 +125,15 @@
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_OPERANDS_MXF4, 2, 2, __VA_ARGS__)
 #define MXF4NVF4(...) TENSOR_MEMORY(mxf4nvf4, BSMI_OPERANDS_MXF4NVF4, 4, 2, __VA_ARGS__)
 
+/* Kind mxf8f6f4, and B is sparse. */
+#define SPARSE(tile, columns, ctas, stages, d_box) \
+    { .name = "cuda_tcgen05_sparse_" #tile, .function = "bsmi_gemm_sparse_" #tile, .file = "sm100/gemm_sparse", \
+      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = BSMI_OPERANDS_MXF8F6F4, .sparse = true, \
+      .step_bytes = BSMI_SM100_ROW_BYTES, .threads = BSMI_SM100_THREADS, .sm_ctas = 1, \
+      TILE(columns, BSMI_SM100_ROWS, 1, 1), \
+      .shared_bytes = BSMI_SM100_SHARED_BYTES(1, 2, columns, ctas, stages, d_box) \
+                      + BSMI_SM100_SPARSE_BYTES(columns, stages) },
+
 /* mma.sync; of_32: bytes of scales for 32 of codes. */
 #define REGISTERS(kind, multiplied, of_32, tile, rows, columns, step, along_m, along_n, schedule, stages) \
     { .name = "cuda_mma_sync_" #kind "_" #tile, .function = "bsmi_gemm_sm120_" #kind "_" #tile, \
@@ -180,6 +189,7 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM100_GEMM_MXF4(MXF4)
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
     BSMI_SM100_GEMM_F16(F16)
+    BSMI_SM100_GEMM_SPARSE(SPARSE)
     BSMI_SM120_GEMM_OF_BYTES(SM120_MXF8F6F4)
     BSMI_SM120_GEMM_OF_8_BITS(SM120_MXF8F6F4)
     BSMI_SM120_GEMM_OF_4_BITS(SM120_MXF4)

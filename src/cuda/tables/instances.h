@@ -83,6 +83,7 @@ struct bsmi_gemm_instance {
     int step_bytes;                       /* of a row, that a stage has; where codes are multiplied */
     bool halves;                          /* of the last round's tiles, where there are few of them */
     bool copies_rows;                     /* that TMA cannot describe, by cp.async */
+    bool sparse;                          /* B is, and alone: swapped, whatever rows its tile has */
     struct bsmi_gemm_cost cost;
 };
 
@@ -119,17 +120,17 @@ static inline bool bsmi_gemm_multiplies_codes(const struct bsmi_gemm_instance *g
     return bsmi_gemm_is_of_blackwell(gemm) && gemm->operands != BSMI_OPERANDS_BF16;
 }
 
-/* Elements of K in a step, of Blackwell's kernels. */
+/* Elements of K in a step, of Blackwell's kernels; half of them are kept where B is sparse. */
 static inline int64_t bsmi_gemm_step_columns(const struct bsmi_gemm_instance *gemm)
 {
     if (gemm->operands == BSMI_OPERANDS_BF16) return gemm->step_bytes / 2;
-    return gemm->operands == BSMI_OPERANDS_MXF8F6F4 ? gemm->step_bytes : 2 * (int64_t)gemm->step_bytes;
+    return (gemm->operands == BSMI_OPERANDS_MXF8F6F4 && !gemm->sparse ? 1 : 2) * (int64_t)gemm->step_bytes;
 }
 
 /* Few rows: multiplies D^T = B A^T by tcgen05. */
 static inline bool bsmi_gemm_is_swapped(const struct bsmi_gemm_instance *gemm)
 {
-    return bsmi_gemm_has_tensor_memory(gemm) && gemm->tile_rows < 128;
+    return bsmi_gemm_has_tensor_memory(gemm) && (gemm->tile_rows < 128 || gemm->sparse);
 }
 
 /* Of bf16 rows of A and B's codes. */

@@ -32,7 +32,7 @@ def read_bugs():
 
 
 def compile_kernels(tree, kernels, to):
-    arch = {"sm90": "90a", "sm120": "120f"}.get(kernels.split("/", maxsplit=1)[0], "90")
+    arch = {"sm90": "90a", "sm100": "100f", "sm120": "120f"}.get(kernels.split("/", maxsplit=1)[0], "90")
     subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode",
                     "arch=compute_%s,code=compute_%s" % (arch, arch),       # what cudasim runs
                     "-std=c++17", "-O3", "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE,
