@@ -56,9 +56,14 @@ typedef enum bsm_compute {
 } bsm_compute;
 
 /* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself), but
- * not for groups along K; other GPUs, other pairs and the CPU compute as without it.  Whether it is used depends on the
- * device, the formats and that alone, and so does every bit of D: not on M, N or neighbours.
- * It requantizes each row of A and B to FP8 under one power of two, 2^e: the largest scale s among the row's blocks
+ * not for groups along K; Blackwell of compute capability 10.x for a sparse B (below); other GPUs, other pairs and the
+ * CPU compute as without it.  Whether it is used depends on the device, the formats, K and that alone, and so does every
+ * bit of D: not on M, N or neighbours.
+ * Blackwell's sparse tensor cores take B 2:4 of MXFP8, MXFP6, MXFP4 or unscaled codes of 4, 6 or 8 bits, beside a dense
+ * A of unscaled codes, with K a multiple of 8 and no groups along it.  They do not look at elements of A beside what B
+ * leaves out: a NaN or an infinity there counts as nothing, and gives NaN without the permission.  The rest is as in
+ * the other kernels on tensor cores, the bound of sums included.
+ * Hopper requantizes each row of A and B to FP8 under one power of two, 2^e: the largest scale s among the row's blocks
  * (NaN aside), whatever their elements are, times 2^c, where the format's largest number times 2^-c is e4m3's largest
  * or below by less than a factor of two (c is 0 for e4m3, 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes
  * the nearest e4m3 number times 2^e, a', ties to even:

@@ -35,15 +35,18 @@ static int terms_of(const struct bsmi_product *p) { return bsmi_cuda_terms(&p->a
 
 /* A step of K of a CTA on kernels for tensor memory, in cycles: four products, each N / 2 cycles; or what passes the
  * port of its shared memory, 128 bytes a cycle, which reads and writes share: 128 bytes of each row are written once
- * and read once, and the step's blocks of scales, too. */
+ * and read once, and the step's blocks of scales, too.  Sparse products take the same time for twice the columns: A has
+ * 256 bytes of a row then, and B metadata. */
 static double tensor_memory_step(const struct bsmi_gemm_instance *g)
 {
-    enum { PRODUCTS = 4, ROW_BYTES = 128, SCALE_BLOCK_BYTES = 512, SHARED_BYTES_A_CYCLE = 128 };
+    enum { PRODUCTS = 4, ROW_BYTES = 128, SCALE_BLOCK_BYTES = 512, METADATA_ROW_BYTES = 32,
+           SHARED_BYTES_A_CYCLE = 128 };
     static const int scale_blocks[] = { 0, 1, 2, 4 };               /* of 128 rows, in a step */
     const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
     const double rows = g->a_box_rows + g->b_box_rows,
                  blocks = scale_blocks[g->operands] * (1 + ceil(columns / 128.0)),
-                 shared = 2 * (rows * ROW_BYTES + blocks * SCALE_BLOCK_BYTES) / SHARED_BYTES_A_CYCLE;
+                 beside = g->sparse ? g->a_box_rows * ROW_BYTES + g->b_box_rows * METADATA_ROW_BYTES : 0,
+                 shared = 2 * (rows * ROW_BYTES + blocks * SCALE_BLOCK_BYTES + beside) / SHARED_BYTES_A_CYCLE;
     return fmax(PRODUCTS * columns / 2.0, shared);
 }
 

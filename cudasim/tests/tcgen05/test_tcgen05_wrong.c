@@ -216,6 +216,25 @@ static void metadata_are_legal(struct test *t)
     end(r);
 }
 
+/* Both columns, in all lanes. */
+static void metadata_are_written(struct test *t)
+{
+    const struct tcgen05_form forms[] = { { .kind = TCGEN05_F8F6F4, .ctas = 1, .sparse = true },
+                                          { .kind = TCGEN05_MXF4NVF4, .ctas = 1, .block = 16, .sparse = true } };
+    for (size_t i = 0; i < 2; i++) {
+        struct trial *r = trial_of(t, forms[i], 128, 64);
+        r->c.metadata = 328;
+        images_release(&r->x);
+        r->x = images_of(t, &r->c);
+        expect_none(t, r);
+        for (uint32_t warp = 0; warp < 4; warp++) {
+            r->x.skip_column = 328 + (warp & 1), r->x.skip_warp = warp;
+            expect(t, r, REPORT_UNINITIALISED, "reads the metadata from lane");
+        }
+        end(r);
+    }
+}
+
 /* 0 in the metadata of a chunk of which A stores zeros. */
 static void nothing_may_stand_anywhere(struct test *t)
 {
@@ -365,7 +384,7 @@ int main(int argc, char **argv)
         TEST(matrices_lie_in_shared_memory),
         TEST(generic_writes_are_fenced),
         TEST(matrices_stay_until_the_end),
-        TEST(metadata_are_legal), TEST(nothing_may_stand_anywhere),
+        TEST(metadata_are_legal), TEST(metadata_are_written), TEST(nothing_may_stand_anywhere),
         TEST(copies_agree),
         TEST(containers_hold_one_element),
         TEST(descriptors_are_checked),

@@ -72,8 +72,8 @@ enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 1
 
 /* Kind mxf8f6f4, and B is sparse. */
 #define BSMI_SM100_GEMM_SPARSE(X)    \
-    X(128x128, 128, 1, 3,   0)       \
-    X(64x128,   64, 1, 5,   0)       \
-    X(16x128,   16, 1, 7,   0)
+    X(128x128, 128, 1, 4,   0)       \
+    X(64x128,   64, 1, 6,   0)       \
+    X(16x128,   16, 1, 8,   0)
 
 #endif
