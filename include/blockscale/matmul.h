@@ -57,8 +57,8 @@ typedef enum bsm_compute {
 
 /* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself), but
  * not for groups along K; Blackwell of compute capability 10.x for a sparse B (below); other GPUs, other pairs and the
- * CPU compute as without it.  Whether it is used depends on the device, the formats, K and that alone, and so does every
- * bit of D: not on M, N or neighbours.
+ * CPU compute as without it.  Whether it is used depends on the device, the formats, K and that alone, and so does
+ * every bit of D: not on M, N or neighbours.
  * Blackwell's sparse tensor cores take B 2:4 of MXFP8, MXFP6, MXFP4 or unscaled codes of 4, 6 or 8 bits, beside a dense
  * A of unscaled codes, with K a multiple of 8 and no groups along it.  They do not look at elements of A beside what B
  * leaves out: a NaN or an infinity there counts as nothing, and gives NaN without the permission.  The rest is as in

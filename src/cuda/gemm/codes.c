@@ -234,8 +234,8 @@ static bsm_status repack(struct bsmi_cuda_queue *queue, const struct bsmi_matrix
 {
     const struct bsmi_matrix stored = codes_of(m);
     if (!codes->repacked) return BSM_OK;
-    const struct bsmi_repack_parameters p = { bsmi_cuda_matrix(&stored), to, codes->row_bytes, m->rows * codes->row_bytes,
-                                              codes->padded_columns };
+    const struct bsmi_repack_parameters p = { bsmi_cuda_matrix(&stored), to, codes->row_bytes,
+                                              m->rows * codes->row_bytes, codes->padded_columns };
     return bsmi_cuda_launch(queue, BSMI_KERNEL_REPACK,
                             bsmi_ceil_div(m->rows * m->batch * (codes->padded_columns / 8), BSMI_REPACK_THREADS), &p);
 }
@@ -425,7 +425,8 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
     if (kind == BSMI_OPERANDS_BF16) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(instance)),
                   steps = bsmi_ceil_div(a->columns, bsmi_gemm_step_columns(instance)),
-                  columns = bsmi_ceil_div(a->columns, block_of(instance)), of_step = instance->step_bytes / PRODUCT_BYTES;
+                  columns = bsmi_ceil_div(a->columns, block_of(instance)),
+                  of_step = instance->step_bytes / PRODUCT_BYTES;
     p->gemm.segments[0].blocks = (int32_t)steps;
     p->gemm.segment_count = 1;
     p->split_blocks = bsmi_codes_split(instance, a->columns), p->parts = bsmi_codes_parts(instance, a->columns);
