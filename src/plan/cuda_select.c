@@ -22,7 +22,7 @@ static bool serves_fast(int gemm, const struct bsmi_product *p)
 /* A sparse B as it is stored: what it leaves out is not looked at, so that only BSM_COMPUTE_FAST permits it. */
 static bool serves_sparse(int gemm, const struct bsmi_product *p)
 {
-    return bsmi_gemm_instances[gemm].sparse && p->column_groups == 0 && p->order != BSM_ORDER_PORTABLE
+    return bsmi_gemm_instances[gemm].sparse && !p->b_alone && p->column_groups == 0 && p->order != BSM_ORDER_PORTABLE
            && bsmi_cuda_tensor_serves(p) && bsmi_sparse_rule(p) == NULL
            && bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, NULL);
 }

@@ -1,5 +1,5 @@
-/* Operands that kernels in front copy: MN-major and sparse ones K-major with all their elements, prepacked weights alone
- * as codes and scales. */
+/* Operands that kernels in front copy: MN-major and sparse ones K-major with all their elements, prepacked weights
+ * alone as codes and scales. */
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
 
