@@ -17,9 +17,9 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
 }
 
-/* "as stored", "as stored (by cp.async, 8 bytes each)", "repacked with scales converted to 128x4", ... */
-static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, char *text,
-                          size_t bytes)
+/* "as stored", "as stored (MN-major, by the descriptor)", "as stored (by cp.async, 8 bytes each)", "repacked with scales converted to 128x4", ... */
+static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, bool is_mn_major,
+                          char *text, size_t bytes)
 {
     static const char *const forms[] = {
         [BSMI_FORM_AS_STORED] = "as stored",
@@ -30,6 +30,7 @@ static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_
     };
     const bool codes = bsmi_cuda_multiplies_codes(c);
     char copies[40] = "";
+    if (is_mn_major) snprintf(copies, sizeof copies, " (MN-major, by the descriptor)");
     if (o->copy_size > 0) snprintf(copies, sizeof copies, " (by cp.async, %d bytes each)", o->copy_size);
     if (c->int8_fallback >= 0)
         snprintf(text, bytes, "as int8 rows, else dequantized for %s", bsmi_gemm_instances[c->int8_fallback].name);
@@ -43,7 +44,9 @@ size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_c
 {
     char tile[64] = "an element a thread", expected[96] = "", a_form[96], b_form[96], order[160];
     describe_order(c, order, sizeof order);
-    describe_form(c, &c->a, a_form, sizeof a_form), describe_form(c, &c->b, b_form, sizeof b_form);
+    const struct bsmi_k_major *k = &c->k_major;
+    describe_form(c, &c->a, p->a.major == BSM_MAJOR_MN && !k->a, a_form, sizeof a_form);
+    describe_form(c, &c->b, p->b.major == BSM_MAJOR_MN && !k->b, b_form, sizeof b_form);
     if (c->gemm >= 0) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
         snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns,

@@ -76,6 +76,23 @@ static bool takes_codes(const struct bsmi_cuda_gpu *gpu, bsm_format a, bsm_forma
     return false;
 }
 
+/* A function of the operands, not of sizes: tiles of 8 rows, which read no MN-major codes, are passed over. */
+struct bsmi_read_majors bsmi_cuda_read_majors(const bsm_context *context, const struct bsmi_product *p, int forced)
+{
+    const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
+    const bool codes = takes_codes(gpu, p->a.format, p->b.format);
+    struct bsmi_read_majors reads = { false, false };
+    if (p->order == BSM_ORDER_PORTABLE || !bsmi_cuda_tensor_serves(p)) return reads;
+    for (int i = 0; i < bsmi_gemm_instance_count && forced != 0; i++) {
+        const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[i];
+        if (gpu->gemms[i] == NULL || (forced > 0 && i != forced - 1) || !serves(i, p->a.format, p->b.format)
+            || (forced < 0 && codes && g->operands == BSMI_OPERANDS_BF16)) continue;
+        reads.a = reads.a || (p->a.major == BSM_MAJOR_MN && bsmi_cuda_reads_mn_major(g, p, &p->a, g->a_box_rows));
+        reads.b = reads.b || (p->b.major == BSM_MAJOR_MN && bsmi_cuda_reads_mn_major(g, p, &p->b, g->b_box_rows));
+    }
+    return reads;
+}
+
 /* Of those that read prepacked weights, or of the others; -1: none.  One that the table does not know is taken only
  * where it knows none, and one for groups only where it knows what that takes without them. */
 static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, bool prepacked, double *least)

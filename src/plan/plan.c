@@ -200,14 +200,23 @@ static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct 
                                      : "product->b_panels is NULL");
 }
 
-/* The kernel, for operands that are K-major by then. */
+/* The operands that kernels read MN-major, or a sparse B, beside which A is K-major. */
+static struct bsmi_read_majors read_as_stored(const bsm_context *context, const struct bsm_plan *plan,
+                                              const struct bsmi_product *p)
+{
+    const int forced = plan->forced ? context->forced_kernel - bsmi_kernel_count : -1;
+    if (!on_cuda(plan)) return (struct bsmi_read_majors){ false, false };
+    if (bsmi_cuda_takes_sparse(context, p, forced)) return (struct bsmi_read_majors){ false, true };
+    return bsmi_cuda_read_majors(context, p, forced);
+}
+
+/* The kernel, for operands that are K-major by then, or that it reads as they are. */
 static bsm_status choose(bsm_context *context, struct bsm_plan *plan)
 {
     struct bsmi_product planned = plan->product;
     planned.b_panels = NULL;
-    const int forced = plan->forced ? context->forced_kernel - bsmi_kernel_count : -1;
-    const bool as_stored = on_cuda(plan) && bsmi_cuda_takes_sparse(context, &planned, forced);
-    const bsm_status status = bsmi_k_major_prepare(&planned, true, !as_stored, &plan->k_major);
+    const struct bsmi_read_majors reads = read_as_stored(context, plan, &planned);
+    const bsm_status status = bsmi_k_major_prepare(&planned, !reads.a, !reads.b, &plan->k_major);
     if (status != BSM_OK) return status;
     plan->read = bsmi_k_major_product(&plan->k_major, &planned, NULL);
     return on_hip(plan) ? plan_hip(context, plan) : on_cuda(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
@@ -473,8 +482,9 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
     }
     const struct bsmi_product *p = &plan->product;
     size_t length = describe_kernel(plan, text, bytes);
-    length += describe_copies("stored MN-major and copied K-major", p->a.major == BSM_MAJOR_MN,
-                              p->b.major == BSM_MAJOR_MN, text, bytes, length);
+    const struct bsmi_k_major *k = &plan->k_major;
+    length += describe_copies("stored MN-major and copied K-major", k->a && p->a.major == BSM_MAJOR_MN,
+                              k->b && p->b.major == BSM_MAJOR_MN, text, bytes, length);
     return length + describe_copies("sparse, and copied with their zeros", p->a.sparsity != BSM_SPARSITY_NONE,
                                     plan->k_major.b && p->b.sparsity != BSM_SPARSITY_NONE, text, bytes, length);
 }

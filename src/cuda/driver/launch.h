@@ -42,6 +42,8 @@ struct bsmi_cuda_rows {
  * and 128 columns, where codes of 4 and 6 bits are padded to bytes), sizes below 2^32, strides below 2^40.  Rows too:
  * TMA reads and writes them up to the next multiple of 16 bytes behind their end. */
 bool bsmi_cuda_can_map(const struct bsmi_cuda_rows *rows);
+/* The same for loading alone, to the exact element: rows need not end at a multiple of 16 bytes, only begin there. */
+bool bsmi_cuda_can_load(const struct bsmi_cuda_rows *rows);
 bsm_status bsmi_cuda_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *rows, int box_columns,
                          int box_rows, int swizzle, struct bsmi_tensor_map *map);
 

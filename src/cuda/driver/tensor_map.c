@@ -40,6 +40,13 @@ bool bsmi_cuda_can_map(const struct bsmi_cuda_rows *r)
            r->row_bytes < most_stride && batch_stride(r) < most_stride;
 }
 
+bool bsmi_cuda_can_load(const struct bsmi_cuda_rows *r)
+{
+    struct bsmi_cuda_rows whole = *r;
+    if (!pads(r->type)) whole.columns = bsmi_round_up(r->columns, 16);
+    return bsmi_cuda_can_map(&whole);
+}
+
 /* Whether there are fewer bytes from the first to the last. */
 static bool spans_less(const struct bsmi_cuda_rows *r, int64_t bytes)
 {

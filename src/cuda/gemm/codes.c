@@ -133,7 +133,8 @@ static bool are_packed(const struct bsmi_matrix *m)
 static bool can_map_codes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
     const struct bsmi_cuda_rows rows = rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
-    return are_packed(m) && bsmi_cuda_can_map(&rows);
+    if (m->major == BSM_MAJOR_MN) return true;              /* or it would have been copied */
+    return are_packed(m) && bsmi_cuda_can_load(&rows);
 }
 
 /* Bytes of a copy, where the kernel can make it; only TMA pads codes. */
@@ -309,7 +310,7 @@ static bsm_status map_or_align(const struct bsmi_cuda_gpu *gpu, const struct bsm
                                const char *member, int box_columns, int box_rows, int swizzle,
                                struct bsmi_tensor_map *map)
 {
-    if (!bsmi_cuda_can_map(rows)) return fail_alignment(name, member, rows->data);
+    if (!bsmi_cuda_can_load(rows)) return fail_alignment(name, member, rows->data);
     return bsmi_cuda_map(gpu, rows, box_columns, box_rows, swizzle, map);
 }
 
@@ -341,10 +342,9 @@ static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, const struct bsmi_g
                                                      m->rows * codes->row_bytes)
                                            : rows_of(gemm->operands, m, m->data, m->columns, m->row_bytes,
                                                      m->batch_bytes);
-    const int swizzle = gemm->step_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-                        : gemm->step_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                                                 : CU_TENSOR_MAP_SWIZZLE_32B;
-    return map_or_align(gpu, &rows, name, "data", gemm->step_bytes, box_rows, swizzle, map);
+    const int bytes = bsmi_cuda_box_bytes(gemm, m);
+    if (m->major == BSM_MAJOR_MN) return bsmi_cuda_map_mn_major(gpu, gemm, name, m, box_rows, map);
+    return map_or_align(gpu, &rows, name, "data", bytes, box_rows, bsmi_cuda_map_swizzle(bytes), map);
 }
 
 static bsm_status map_metadata(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *m,
@@ -383,7 +383,8 @@ static enum mma_kind instruction_kind(enum bsmi_gemm_operands kind)
 /* Bytes that TMA counts for a step's bytes of a row in shared memory. */
 static int32_t counted_bytes(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m)
 {
-    return gemm->operands == BSMI_OPERANDS_MXF8F6F4 ? gemm->step_bytes * m->bits / 8 : gemm->step_bytes;
+    const int bytes = bsmi_cuda_box_bytes(gemm, m);
+    return gemm->operands == BSMI_OPERANDS_MXF8F6F4 ? bytes * m->bits / 8 : bytes;
 }
 
 static enum mma_sync_element mma_sync_element_of(bsm_element element)
@@ -414,6 +415,8 @@ static uint32_t instruction_of(const struct bsmi_gemm_instance *instance, const 
         .d = MMA_D_F32,
         .sparse = instance->sparse,
         .scales = kind == BSMI_OPERANDS_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
+        .a_is_mn_major = lanes->major == BSM_MAJOR_MN,
+        .b_is_mn_major = columns_of->major == BSM_MAJOR_MN,
     });
 }
 
@@ -421,7 +424,11 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
                      const struct bsmi_matrix *b, struct bsmi_blackwell_parameters *p)
 {
     const enum bsmi_gemm_operands kind = instance->operands;
-    if (bsmi_gemm_has_tensor_memory(instance)) p->instruction = instruction_of(instance, a, b);
+    if (bsmi_gemm_has_tensor_memory(instance)) {
+        p->instruction = instruction_of(instance, a, b);
+        p->a_boxes = bsmi_cuda_boxes(instance, a, instance->a_box_rows);
+        p->b_boxes = bsmi_cuda_boxes(instance, b, instance->b_box_rows);
+    }
     if (kind == BSMI_OPERANDS_BF16) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(instance)),
                   steps = bsmi_ceil_div(a->columns, bsmi_gemm_step_columns(instance)),

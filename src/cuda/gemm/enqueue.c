@@ -12,11 +12,13 @@ static const int64_t *group_tiles(const struct bsmi_cuda_run *run)
 
 /* Where codes are multiplied, a tile reads whole blocks of 128 rows of scales, or, if it has fewer rows, from one
  * block: the tiles of a group begin at such a multiple that none of them reaches into a second block; those of swapped
- * instances at a multiple of 32 at least, where tensor memory has the next lane. */
-static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
+ * instances at a multiple of 32 at least, where tensor memory has the next lane.  TMA loads MN-major rows from multiples of 16
+ * bytes on. */
+static int32_t row_alignment(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
+    enum { LINE_ROWS = 8 };
     const struct bsmi_gemm_instance *gemm = c->gemm < 0 ? NULL : &bsmi_gemm_instances[c->gemm];
-    if (gemm == NULL || !bsmi_gemm_multiplies_codes(gemm)) return 0;
+    if (gemm == NULL || !bsmi_gemm_multiplies_codes(gemm)) return p->a.major == BSM_MAJOR_MN ? LINE_ROWS : 0;
     if (!bsmi_gemm_has_tensor_memory(gemm)) return BSMI_MIN(128, gemm->tile_rows);
     return bsmi_gemm_is_swapped(gemm) ? BSMI_MAX(32, gemm->tile_rows) : 128;
 }
@@ -31,7 +33,7 @@ static bsm_status make_group_tables(struct bsmi_cuda_run *run)
         .groups = p->groups,
         .m = p->m,
         .tile_rows = gemm != NULL ? gemm->tile_rows * gemm->cluster_rows : BSMI_SUMS_ROWS,
-        .row_alignment = row_alignment(run->multiply),
+        .row_alignment = row_alignment(run->multiply, p),
         .column_tiles = gemm != NULL ? run->multiply->column_tiles : bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS),
         .group_starts = bsmi_cuda_at(run, run->multiply->tables_at),
         .group_tiles = (int64_t *)bsmi_cuda_at(run, run->multiply->tables_at) + p->groups + 1,
@@ -68,7 +70,7 @@ bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct 
     given.gemm = (struct bsmi_gemm_parameters){
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
-        .row_alignment = row_alignment(c),
+        .row_alignment = row_alignment(c, p),
         .last_row =
             p->groups > 0 && (!bsmi_gemm_reads_prepacked(instance) || instance->adds_up_groups)
                 ? 0

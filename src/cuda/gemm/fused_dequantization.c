@@ -37,11 +37,18 @@ static bool is_packed(enum bsmi_gemm_codes codes, const struct bsmi_matrix *m)
                         : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
 }
 
+static bool reads_majors(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p)
+{
+    return (p->a.major == BSM_MAJOR_K || bsmi_cuda_reads_mn_major(gemm, p, &p->a, gemm->a_box_rows))
+           && (p->b.major == BSM_MAJOR_K || bsmi_cuda_reads_mn_major(gemm, p, &p->b, gemm->b_box_rows));
+}
+
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p, const char **sentence)
 {
     const char *rule = NULL;
     const struct bsmi_cuda_rows rows = code_rows(&p->b);
-    if (p->column_groups > 0 && !gemm->column_groups) rule = "it sums all of K, not groups along it";
+    if (!reads_majors(gemm, p)) rule = "it reads no MN-major operand of this form as it is stored";
+    else if (p->column_groups > 0 && !gemm->column_groups) rule = "it sums all of K, not groups along it";
     else if (p->column_groups > 0 && !bsmi_cuda_column_groups_fit(p))
         rule = "32-bit coordinates cannot tell the columns of these groups";
     else if (gemm->operands == BSMI_OPERANDS_INT8) {

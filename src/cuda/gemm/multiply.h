@@ -109,6 +109,11 @@ const char *bsmi_codes_rule(const struct bsmi_gemm_instance *gemm, bsm_format a,
 /* The rule of a kernel for a sparse B that the product breaks, whatever BSM_COMPUTE_FAST permits; NULL: none. */
 const char *bsmi_sparse_rule(const struct bsmi_product *product);
 
+/* Whether the instance, if its tiles have so many rows of the operand, reads an MN-major one as it is stored: 8 bits
+ * among codes, 16 bits among rows, lines that TMA can describe.  The others are copied K-major in front. */
+bool bsmi_cuda_reads_mn_major(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product,
+                              const struct bsmi_matrix *operand, int tile_rows);
+
 /* Steps of K that one chain of sums has, 0 for all of them: a function of K, the kind of products and the main loop
  * alone (and of whether the instance splits K), so that every M has the same sums. */
 int32_t bsmi_codes_split(const struct bsmi_gemm_instance *gemm, int64_t k);

@@ -35,7 +35,8 @@ struct bsmi_cuda_operand bsmi_cuda_describe_rows(const struct bsmi_matrix *m)
     struct bsmi_cuda_operand o = { .form = BSMI_FORM_DEQUANTIZED, .terms = bsmi_cuda_terms(m),
                                    .has_exponents = m->scale == BSM_E8M0 };
     const struct bsmi_cuda_rows rows = plain_rows(m);
-    if (m->format == BSM_FORMAT_BF16) o.form = bsmi_cuda_can_map(&rows) ? BSMI_FORM_AS_STORED : BSMI_FORM_REPACKED;
+    if (m->format == BSM_FORMAT_BF16)             /* an MN-major one that cannot be read so has been copied */
+        o.form = m->major == BSM_MAJOR_MN || bsmi_cuda_can_load(&rows) ? BSMI_FORM_AS_STORED : BSMI_FORM_REPACKED;
     o.padded_columns = bsmi_round_up(m->columns, BSMI_K_STEP);
     o.pitch = o.padded_columns * o.terms;
     return o;
@@ -201,7 +202,7 @@ bsm_status bsmi_cuda_map_rows(const struct bsmi_cuda_run *run, const char *name,
         rows.data = bsmi_cuda_at(run, o->rows_at);
         rows.columns = o->pitch, rows.row_bytes = o->pitch * 2, rows.batch_bytes = o->batch_pitch * 2;
     }
-    if (!bsmi_cuda_can_map(&rows))
+    if (!bsmi_cuda_can_load(&rows))
         return bsmi_fail(BSM_EALIGN,
                          "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name,
                          rows.data);
@@ -218,6 +219,16 @@ void bsmi_cuda_fill_segments(const struct bsmi_cuda_multiply *c, struct bsmi_gem
                                        (int32_t)(c->a.padded_columns / BSMI_K_STEP) };
 }
 
+/* By TMA, K-major or as it is stored, or by cp.async. */
+static bsm_status map_operand(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g, const char *name,
+                              const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, int box_rows,
+                              struct bsmi_tensor_map *map, struct bsmi_copied_rows *copied)
+{
+    if (o->copy_size > 0) return bsmi_cuda_fill_copied(name, m, o->copy_size, copied);
+    if (m->major == BSM_MAJOR_MN) return bsmi_cuda_map_mn_major(run->queue.gpu, g, name, m, box_rows, map);
+    return bsmi_cuda_map_rows(run, name, m, o, box_rows, map);
+}
+
 static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g, union bsmi_gemm_launch *to)
 {
     const struct bsmi_product *p = run->product;
@@ -228,12 +239,9 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     else s->condition = bsmi_cuda_int8_condition(run, g->condition);
     if (g->fallback == BSMI_FALLBACK_IN_KERNEL)
         s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;
-    const bsm_status status = c->a.copy_size > 0
-                                  ? bsmi_cuda_fill_copied("a", &p->a, c->a.copy_size, &to->blackwell.a_copied)
-                                  : bsmi_cuda_map_rows(run, "a", &p->a, &c->a, g->a_box_rows, &to->gemm.a);
-    if (status != BSM_OK) return status;
-    return c->b.copy_size > 0 ? bsmi_cuda_fill_copied("b", &p->b, c->b.copy_size, &to->blackwell.b_copied)
-                              : bsmi_cuda_map_rows(run, "b", &p->b, &c->b, g->b_box_rows, &to->gemm.b);
+    const bsm_status status = map_operand(run, g, "a", &p->a, &c->a, g->a_box_rows, &to->gemm.a, &to->blackwell.a_copied);
+    return status != BSM_OK ? status : map_operand(run, g, "b", &p->b, &c->b, g->b_box_rows, &to->gemm.b,
+                                                   &to->blackwell.b_copied);
 }
 
 bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run)

@@ -122,6 +122,16 @@ struct bsmi_copied_rows {
     int32_t size;                         /* bytes of a copy, 4 or 8: everything begins at multiples of it; 0: TMA */
 };
 
+/* How a step of K of an operand comes to shared memory where tcgen05 reads it, and how products find it there.  K-major
+ * it is one box, rows of 128 bytes, of 64 or 32 where K has no more.  MN-major it is boxes of lines: numbers of the same
+ * k, of as many rows as 128 bytes hold or the tile has; one box lies behind the other. */
+struct bsmi_operand_boxes {
+    uint64_t descriptor;                  /* of the matrix in shared memory, less its address (ptx/descriptors.h) */
+    int32_t product_bytes;                /* from one product of 32 bytes of K to the next */
+    int32_t mn_major;                     /* the map's dimensions are (rows, columns, batch), its boxes are lines */
+    int32_t count, rows, bytes;           /* boxes; rows of the operand in a box; its bytes in shared memory */
+};
+
 /* Operands for the tensor cores of Blackwell: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes,
  * whose boxes have a step's bytes of shared memory (128; 12.x also 32 and 64), and maps of the scales in layout 128x4,
  * without swizzle: dimensions (512 bytes of a block, blocks, batch), box (a block, a step's blocks along K, 1).  The
@@ -133,8 +143,8 @@ struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
                                              rows, batch), boxes of 16 bytes of a tile's rows */
     int32_t a_element, b_element;         /* mma.sync: enum mma_sync_element */
     int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for a step of a row in shared memory: of 128 bytes 64 and
-                                             96 where it pads 16 codes of 4 and of 6 bits to 16 bytes; nothing of
-                                             copied rows */
+                                             96 where it pads 16 codes of 4 and of 6 bits to 16 bytes; 64 and 32 where
+                                             a box has no more; nothing of copied rows */
     uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
     int32_t last_products;                /* products of the last step of K: scales behind them are not read */
     int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in
@@ -146,6 +156,7 @@ struct BSMI_GEMM_PARAMETERS(bsmi_blackwell_parameters)
     float *kept;                          /* parts > 1, not split_k: tile_rows * tile_columns numbers of each CTA of
                                              the grid */
     struct bsmi_copied_rows a_copied, b_copied; /* mma.sync: instead of the maps a and b, each for itself */
+    struct bsmi_operand_boxes a_boxes, b_boxes; /* tcgen05 */
 };
 
 /* The same with a sparse B: its kept codes, scales of these, and of its metadata a map of bytes, box (32, rows of a

@@ -26,14 +26,15 @@ __device__ static inline int32_t gemm_steps(const bsmi_blackwell_parameters &p)
 /* An operand of the instruction: its tensor maps, and where the tile begins in them. */
 struct gemm_side {
     const bsmi_tensor_map &rows, &scales;
+    const bsmi_operand_boxes &boxes;
     int32_t row, matrix, scale_blocks;
 };
 
 __device__ static inline gemm_side gemm_side_a(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
-    return { p.a, p.a_scales, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks };
+    return { p.a, p.a_scales, p.a_boxes, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks };
 }
 __device__ static inline gemm_side gemm_side_b(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
-    return { p.b, p.b_scales, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks };
+    return { p.b, p.b_scales, p.b_boxes, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks };
 }

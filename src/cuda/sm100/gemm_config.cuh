@@ -21,9 +21,10 @@ struct gemm_config {
                          ROWS = BSMI_SM100_ROWS;
     static constexpr bool SWAPPED = D_BOX_BYTES == 0, SPARSE = SPARSE_;
 
-    /* A step of K is 128 bytes of a row in shared memory: four products of 32 bytes. */
+    /* A step of K is 128 bytes of a row in shared memory, less where all of K is: four products of 32 bytes. */
     static constexpr int ROW_BYTES = BSMI_SM100_ROW_BYTES, PRODUCTS = 4, PRODUCT_BYTES = ROW_BYTES / PRODUCTS;
     static constexpr int STEP_COLUMNS = KIND == MMA_F16 ? 64 : 128; /* in units of the tensor maps' columns */
+    static constexpr bool HAS_MAJORS = !SPARSE && (KIND == MMA_F16 || KIND == MMA_MXF8F6F4); /* operands may be MN-major */
     static constexpr int A_BYTES = ROWS * ROW_BYTES, B_ROWS = COLUMNS / CTAS;
 
     /* Of a sparse A these are kept codes: a product has twice their columns, 64 bytes of B, so a step has two panels of
@@ -168,6 +169,16 @@ template <class CONFIG> struct gemm_jobs {
 };
 
 /* What fills lanes of the accumulator, and what fills columns. */
+template <class CONFIG>
+__device__ static inline const bsmi_operand_boxes &gemm_lane_boxes(const bsmi_blackwell_parameters &p)
+{
+    return CONFIG::SWAPPED ? p.b_boxes : p.a_boxes;
+}
+template <class CONFIG>
+__device__ static inline const bsmi_operand_boxes &gemm_column_boxes(const bsmi_blackwell_parameters &p)
+{
+    return CONFIG::SWAPPED ? p.a_boxes : p.b_boxes;
+}
 template <class CONFIG>
 __device__ static inline gemm_side gemm_lane_side(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {

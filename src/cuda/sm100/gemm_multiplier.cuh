@@ -35,15 +35,24 @@ __device__ static inline void copy_metadata(uint32_t tensor, uint32_t metadata, 
     else tcgen05_cp<CONFIG::CTAS, CP_128X128B>(tensor + CONFIG::AT_METADATA, rows);
 }
 
+/* Bytes from one product to the next: of K-major rows always the same. */
+template <class CONFIG> __device__ static inline uint32_t product_bytes(const bsmi_operand_boxes &boxes)
+{
+    return CONFIG::HAS_MAJORS ? (uint32_t)boxes.product_bytes : CONFIG::PRODUCT_BYTES;
+}
+
 /* Product number I of a step: 32 bytes of K, whose scales are byte `id` and those behind it of the cells of a block. */
 template <class CONFIG, int I>
-__device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, uint64_t b, uint32_t instruction,
-                                       uint32_t b_scales, bool adds)
+__device__ static inline void multiply(const bsmi_blackwell_parameters &p, uint32_t tensor, uint32_t d, uint64_t a,
+                                       uint64_t b, uint32_t b_scales, bool adds)
 {
+    const uint32_t instruction = p.instruction;
     constexpr int BLOCK = I / CONFIG::BLOCK_PRODUCTS, ID = I * CONFIG::BLOCKS % CONFIG::PRODUCTS;
-    a = shared_matrix_advance(a, I * CONFIG::PRODUCT_BYTES);
+    a = shared_matrix_advance(a, I * product_bytes<CONFIG>(gemm_lane_boxes<CONFIG>(p)));
     constexpr int OF_B = I * CONFIG::B_PRODUCT_BYTES;
-    b = shared_matrix_advance(b, OF_B / CONFIG::ROW_BYTES * CONFIG::B_PANEL_BYTES + OF_B % CONFIG::ROW_BYTES);
+    if constexpr (CONFIG::SPARSE)
+        b = shared_matrix_advance(b, OF_B / CONFIG::ROW_BYTES * CONFIG::B_PANEL_BYTES + OF_B % CONFIG::ROW_BYTES);
+    else b = shared_matrix_advance(b, I * product_bytes<CONFIG>(gemm_column_boxes<CONFIG>(p)));
     constexpr mma_scale_vector VECTOR = CONFIG::KIND == MMA_MXF4NVF4 ? BLOCK_16 : BLOCK_32;
     const uint32_t a_scales = tensor + CONFIG::AT_A_SCALES + 4 * BLOCK;
     b_scales += 4 * CONFIG::B_ROW_BLOCKS * BLOCK;
@@ -59,19 +68,22 @@ __device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, 
 
 /* b_scales: of the tile's first column.  products: how many of the four K still has. */
 template <class CONFIG>
-__device__ static inline void multiply_stage(uint32_t shared, uint32_t stage, uint32_t tensor, uint32_t d,
-                                             uint32_t instruction, uint32_t b_scales, int32_t products, bool first)
+__device__ static inline void multiply_stage(const bsmi_blackwell_parameters &p, uint32_t shared, uint32_t stage,
+                                             uint32_t tensor, uint32_t d, uint32_t b_scales, int32_t products,
+                                             bool first)
 {
-    const uint64_t a = shared_rows_descriptor(shared + CONFIG::OF_A + stage * CONFIG::A_BYTES, SHARED_SWIZZLE_128B);
-    const uint64_t b = shared_rows_descriptor(shared + CONFIG::OF_B + stage * CONFIG::B_BYTES, SHARED_SWIZZLE_128B);
+    const uint64_t a = shared_matrix_advance(gemm_lane_boxes<CONFIG>(p).descriptor,
+                                             shared + CONFIG::OF_A + stage * CONFIG::A_BYTES);
+    const uint64_t b = shared_matrix_advance(gemm_column_boxes<CONFIG>(p).descriptor,
+                                             shared + CONFIG::OF_B + stage * CONFIG::B_BYTES);
     copy_scales<CONFIG>(tensor, shared + CONFIG::OF_A_SCALES + stage * CONFIG::A_SCALE_BYTES,
                         shared + CONFIG::OF_B_SCALES + stage * CONFIG::B_SCALE_BYTES, products);
     if constexpr (CONFIG::SPARSE)
         copy_metadata<CONFIG>(tensor, shared + CONFIG::OF_METADATA + stage * CONFIG::METADATA_BYTES, products);
-    multiply<CONFIG, 0>(tensor, d, a, b, instruction, b_scales, !first);
-    if (products > 1) multiply<CONFIG, 1>(tensor, d, a, b, instruction, b_scales, true);
-    if (products > 2) multiply<CONFIG, 2>(tensor, d, a, b, instruction, b_scales, true);
-    if (products > 3) multiply<CONFIG, 3>(tensor, d, a, b, instruction, b_scales, true);
+    multiply<CONFIG, 0>(p, tensor, d, a, b, b_scales, !first);
+    if (products > 1) multiply<CONFIG, 1>(p, tensor, d, a, b, b_scales, true);
+    if (products > 2) multiply<CONFIG, 2>(p, tensor, d, a, b, b_scales, true);
+    if (products > 3) multiply<CONFIG, 3>(p, tensor, d, a, b, b_scales, true);
 }
 
 template <class CONFIG> __device__ static inline void commit(uint32_t barrier)
@@ -95,8 +107,7 @@ __device__ static inline void multiply_tiles(const bsmi_blackwell_parameters &p,
         for (int32_t step = 0; step < job.steps; step++, ring.next()) {
             const bool is_last = job.first_step + step + 1 == jobs.all_steps;
             mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.at), ring.parity);
-            multiply_stage<CONFIG>(shared, ring.at, tensor, accumulator_of<CONFIG>(tensor, accumulator.at),
-                                   p.instruction, b_scales,
+            multiply_stage<CONFIG>(p, shared, ring.at, tensor, accumulator_of<CONFIG>(tensor, accumulator.at), b_scales,
                                    CONFIG::BLOCKS > 0 && is_last ? p.last_products : CONFIG::PRODUCTS, step == 0);
             commit<CONFIG>(empty_barrier<CONFIG>(shared, ring.at));
         }

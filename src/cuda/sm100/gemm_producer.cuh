@@ -16,6 +16,21 @@ __device__ static inline void load(uint32_t to, const bsmi_tensor_map &map, int3
     else cp_async_bulk_tensor_load<2>(to, &map, at, ptx_even_cta(full));
 }
 
+/* A step of one operand's rows, from `row` on. */
+template <class CONFIG>
+__device__ static inline void load_rows(uint32_t to, const gemm_side &side, int32_t column, int32_t row, uint32_t full)
+{
+    if constexpr (CONFIG::HAS_MAJORS) {
+        const bsmi_operand_boxes &boxes = side.boxes;
+#pragma unroll 1
+        for (int32_t i = 0; i < boxes.count; i++)
+            load<CONFIG>(to + i * boxes.bytes, side.rows, boxes.mn_major ? row + i * boxes.rows : column,
+                         boxes.mn_major ? column : row, side.matrix, full);
+    } else {
+        load<CONFIG>(to, side.rows, column, row, side.matrix, full);
+    }
+}
+
 /* What TMA counts for one stage, in all CTAs. */
 template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi_blackwell_parameters &p)
 {
@@ -57,13 +72,13 @@ __device__ static inline void load_stage(const bsmi_blackwell_parameters &p, uin
     mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.at), ring.parity);
     if (rank == 0) mbarrier_arrive_expect_tx(full, stage_bytes<CONFIG>(p));
     const gemm_side lanes = gemm_lane_side<CONFIG>(p, tile), columns = gemm_column_side<CONFIG>(p, tile);
-    load<CONFIG>(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, lanes.rows, CONFIG::SWAPPED ? b_column : a_column,
-                 lanes.row, lanes.matrix, full);
+    load_rows<CONFIG>(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, lanes, CONFIG::SWAPPED ? b_column : a_column,
+                      lanes.row, full);
 #pragma unroll
     for (int panel = 0; panel < CONFIG::B_PANELS; panel++)
-        load<CONFIG>(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES + panel * CONFIG::B_PANEL_BYTES, columns.rows,
-                     (CONFIG::SWAPPED ? a_column : b_column) * CONFIG::B_PANELS + panel * CONFIG::STEP_COLUMNS,
-                     columns.row + (int32_t)rank * CONFIG::B_ROWS, columns.matrix, full);
+        load_rows<CONFIG>(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES + panel * CONFIG::B_PANEL_BYTES, columns,
+                          (CONFIG::SWAPPED ? a_column : b_column) * CONFIG::B_PANELS + panel * CONFIG::STEP_COLUMNS,
+                          columns.row + (int32_t)rank * CONFIG::B_ROWS, full);
     if constexpr (CONFIG::SPARSE)
         load<CONFIG>(shared + CONFIG::OF_METADATA + ring.at * CONFIG::METADATA_BYTES,
                      static_cast<const bsmi_sparse_parameters &>(p).metadata, step * BSMI_SM100_METADATA_ROW_BYTES,
