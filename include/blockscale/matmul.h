@@ -249,8 +249,9 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
  * former two more rows of A than 4096 (12.x: some 64) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
  * rounds them: then B is kept as it was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot
  * be counted.
- * Of an MN-major or sparse B a K-major, dense copy is written, for whichever kernel: it is not made again for each
- * product.  Kernels' own orders are for weights that are given K-major and dense.
+ * Of a sparse B, and of an MN-major one that kernels do not read as it is stored (those of compute capability 10.x do
+ * where bsm_plan_describe says so), a K-major, dense copy is written, for whichever kernel: it is not made again for
+ * each product.  Kernels' own orders are for weights that are given K-major and dense.
  * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
  * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);

@@ -17,7 +17,8 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
 }
 
-/* "as stored", "as stored (MN-major, by the descriptor)", "as stored (by cp.async, 8 bytes each)", "repacked with scales converted to 128x4", ... */
+/* "as stored", "as stored (MN-major, by the descriptor)", "as stored (by cp.async, 8 bytes each)", "repacked with
+ * scales converted to 128x4", ... */
 static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, bool is_mn_major,
                           char *text, size_t bytes)
 {

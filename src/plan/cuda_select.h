@@ -14,7 +14,8 @@ bool bsmi_cuda_takes_sparse(const bsm_context *context, const struct bsmi_produc
 /* Which MN-major operands the kernels that may be chosen (the forced one) read as they are stored; the others are to be
  * copied K-major before anything is chosen. */
 struct bsmi_read_majors { bool a, b; };
-struct bsmi_read_majors bsmi_cuda_read_majors(const bsm_context *context, const struct bsmi_product *product, int forced);
+struct bsmi_read_majors bsmi_cuda_read_majors(const bsm_context *context, const struct bsmi_product *product,
+                                              int forced);
 
 /* Chooses and prepares; forced: number of a kernel, or -1.  Fails with BSM_EUNSUPPORTED (also where the forced kernel
  * cannot serve the product: then the sentence names it and the rule), BSM_EOVERFLOW. */

@@ -96,6 +96,13 @@ struct operand operand_turned(const struct operand *from, bsm_packing packing, i
     return o;
 }
 
+void operand_turn(struct operand *o)
+{
+    const struct operand turned = operand_turned(o, BSM_PACKING_DEFAULT, 64);
+    operand_free(o);
+    *o = turned;
+}
+
 struct operand operand_expanded(const struct operand *from)
 {
     const int block = bsm_format_get((int)from->m.format)->block;

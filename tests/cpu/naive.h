@@ -37,6 +37,8 @@ void operand_free(struct operand *o);
 
 /* The same numbers, MN-major. */
 struct operand operand_turned(const struct operand *o, bsm_packing packing, int64_t extra_pitch);
+/* The operand itself, in columns that begin at multiples of 64 elements. */
+void operand_turn(struct operand *o);
 
 /* The same numbers with their zeros, of a sparse operand; scales linear. */
 struct operand operand_expanded(const struct operand *o);

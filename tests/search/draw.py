@@ -148,8 +148,11 @@ def _operand_of_product(rng, format_name, batch, style):
     """An operand, of which some are MN-major, as only those of products may be."""
     it = _operand(rng, format_name, batch, style)
     # Drawn from what was drawn, so that problems are otherwise those that they were before operands had majors.
-    if it["storage"]["packing"] != "gguf" and random.Random(repr(sorted(it.items()))).random() < 0.15:
+    drawn = random.Random(repr(sorted(it.items())))
+    if it["storage"]["packing"] != "gguf" and drawn.random() < 0.15:
         it["storage"]["major"] = "mn"
+        if drawn.random() < 0.6:                       # as TMA describes it, but for the rare address
+            it["storage"]["aligned"] = True
     return it
 
 

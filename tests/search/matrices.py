@@ -3,7 +3,7 @@ image (Placed).
 
 A storage is a dictionary, all of whose keys may be missing:
     major ("mn": columns lie as rows do else), packing, pitch (units of the packing between the end of a row and the
-    next), misalign (bytes)
+    next), aligned (the pitch is a multiple of 16 elements), misalign (bytes)
     layout (kind, tile_rows, tile_columns, gap: bytes between rows of a linear one), scale_misalign
     sparsity ("2:4", "4:8": what is said of columns here is said of those kept), metadata_gap (bytes between rows)
     batch_gap (units), interleave (matrices of a batch row by row), scale_batch_gap (bytes)"""
@@ -14,6 +14,8 @@ import numpy as np
 import layouts
 from formats import FORMATS, Packing
 from library import Matrix, ScaleLayout, SparseMatrix, new
+
+ALIGNED = 16
 
 
 class Content:
@@ -73,6 +75,8 @@ class Placed:
         packing, extra = self.packing, self.storage.get("pitch", 0)
         to_bytes = lambda elements: elements // packing.unit * packing.unit_bytes
         pitch = packing.tight(self.width) + extra * packing.unit
+        if self.storage.get("aligned"):
+            pitch = -(-pitch // ALIGNED) * ALIGNED
         apart = pitch * max(1, self.lines) + self.storage.get("batch_gap", 0) * packing.unit
         if self.storage.get("interleave") and self.batch > 1:
             pitch, apart = pitch * self.batch, pitch
@@ -84,7 +88,7 @@ class Placed:
         misalign = self.storage.get("misalign", 0) // size * size
         self.data = self.image.place(self.data_size, 256, misalign)
         self.struct.data = self.image.address(self.data)
-        tight = not extra and not self.storage.get("interleave")
+        tight = not self.storage.get("interleave") and pitch == packing.tight(self.width)
         self.struct.pitch = 0 if tight and not self.storage.get("say_pitch") else pitch
         unsaid = tight and not self.storage.get("batch_gap") and not self.storage.get("say_pitch")
         self.struct.batch_pitch = 0 if unsaid else apart

@@ -466,6 +466,7 @@ class Runner:
             self._check_order(problem, described)
             note("order " + units.order_of(described), 1)
             note("operands MN-major", sum(problem[x]["storage"].get("major") == "mn" for x in "ab"))
+            note("operands MN-major, by the descriptor", described.count("MN-major, by the descriptor"))
             note("operands sparse", sum("sparsity" in problem[x].get("storage", {}) for x in "ab"))
             note("forced and run" if self.context.forced >= 0 else "chosen", 1)
             note("kernel " + kernel_of(described), 1)

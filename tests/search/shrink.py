@@ -107,7 +107,7 @@ def candidates(problem):
             continue
         yield _without(problem, matrix, "storage")
         for key in ("pitch", "misalign", "scale_misalign", "interleave", "batch_gap", "scale_batch_gap", "say_pitch",
-                    "layout", "packing", "major", "sparsity", "metadata_gap"):
+                    "layout", "packing", "aligned", "major", "sparsity", "metadata_gap"):
             yield _without(problem, matrix, "storage", key)
         yield _without(problem, matrix, "tensor_scale")
         yield _with(problem, "integers", matrix, "data")

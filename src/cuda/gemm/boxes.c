@@ -1,5 +1,5 @@
-/* Operands that tcgen05 reads as they are stored: the boxes by which TMA loads a step of K, K-major and MN-major, and the
- * descriptors by which products find it in shared memory (PTX ISA 9.7.16.5.3, 9.7.16.4.1). */
+/* Operands that tcgen05 reads as they are stored: the boxes by which TMA loads a step of K, K-major and MN-major, and
+ * the descriptors by which products find it in shared memory (PTX ISA 9.7.16.4.1, 9.7.16.5.3). */
 #include "cuda/ptx/descriptors.h"
 #include "lowering.h"
 
@@ -113,8 +113,9 @@ bsm_status bsmi_cuda_map_mn_major(const struct bsmi_cuda_gpu *gpu, const struct 
     const struct bsmi_cuda_rows lines = lines_of(m);
     const int line = line_bytes(m, tile_rows);
     if (!bsmi_cuda_can_load(&lines))
-        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it",
-                         name, (void *)m->data);
+        return bsmi_fail(BSM_EALIGN,
+                         "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name,
+                         (void *)m->data);
     return bsmi_cuda_map(gpu, &lines, line / bytes_of(m), bsmi_cuda_box_bytes(gemm, m) / bytes_of(m),
                          map_swizzle(line), map);
 }

@@ -12,8 +12,8 @@ static const int64_t *group_tiles(const struct bsmi_cuda_run *run)
 
 /* Where codes are multiplied, a tile reads whole blocks of 128 rows of scales, or, if it has fewer rows, from one
  * block: the tiles of a group begin at such a multiple that none of them reaches into a second block; those of swapped
- * instances at a multiple of 32 at least, where tensor memory has the next lane.  TMA loads MN-major rows from multiples of 16
- * bytes on. */
+ * instances at a multiple of 32 at least, where tensor memory has the next lane.  TMA loads MN-major rows
+ * from multiples of 16 bytes on. */
 static int32_t row_alignment(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
     enum { LINE_ROWS = 8 };

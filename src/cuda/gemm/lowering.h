@@ -86,8 +86,8 @@ void bsmi_cuda_fill_segments(const struct bsmi_cuda_multiply *multiply, struct b
 bsm_status bsmi_cuda_map_rows(const struct bsmi_cuda_run *run, const char *name, const struct bsmi_matrix *matrix,
                               const struct bsmi_cuda_operand *operand, int box_rows, struct bsmi_tensor_map *map);
 
-/* boxes.c: bytes of K in a box of an operand of codes; what tcgen05 is given of an operand, of which a CTA has so many rows
- * of a tile; and the map of an MN-major one that it reads as it is stored. */
+/* boxes.c: bytes of K in a box of an operand of codes; what tcgen05 is given of an operand, of which a CTA has so many
+ * rows of a tile; and the map of an MN-major one that it reads as it is stored. */
 int bsmi_cuda_box_bytes(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *matrix);
 int bsmi_cuda_map_swizzle(int bytes);
 struct bsmi_operand_boxes bsmi_cuda_boxes(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *matrix,

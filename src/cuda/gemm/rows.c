@@ -239,9 +239,10 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     else s->condition = bsmi_cuda_int8_condition(run, g->condition);
     if (g->fallback == BSMI_FALLBACK_IN_KERNEL)
         s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;
-    const bsm_status status = map_operand(run, g, "a", &p->a, &c->a, g->a_box_rows, &to->gemm.a, &to->blackwell.a_copied);
-    return status != BSM_OK ? status : map_operand(run, g, "b", &p->b, &c->b, g->b_box_rows, &to->gemm.b,
-                                                   &to->blackwell.b_copied);
+    const bsm_status status =
+        map_operand(run, g, "a", &p->a, &c->a, g->a_box_rows, &to->gemm.a, &to->blackwell.a_copied);
+    if (status != BSM_OK) return status;
+    return map_operand(run, g, "b", &p->b, &c->b, g->b_box_rows, &to->gemm.b, &to->blackwell.b_copied);
 }
 
 bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run)

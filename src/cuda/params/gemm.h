@@ -123,8 +123,8 @@ struct bsmi_copied_rows {
 };
 
 /* How a step of K of an operand comes to shared memory where tcgen05 reads it, and how products find it there.  K-major
- * it is one box, rows of 128 bytes, of 64 or 32 where K has no more.  MN-major it is boxes of lines: numbers of the same
- * k, of as many rows as 128 bytes hold or the tile has; one box lies behind the other. */
+ * it is one box, rows of 128 bytes, of 64 or 32 where K has no more.  MN-major it is boxes of lines: numbers of the
+ * same k, of as many rows as 128 bytes hold or the tile has; one box lies behind the other. */
 struct bsmi_operand_boxes {
     uint64_t descriptor;                  /* of the matrix in shared memory, less its address (ptx/descriptors.h) */
     int32_t product_bytes;                /* from one product of 32 bytes of K to the next */

@@ -32,7 +32,8 @@ struct gemm_side {
 
 __device__ static inline gemm_side gemm_side_a(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {
-    return { p.a, p.a_scales, p.a_boxes, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks };
+    return { p.a, p.a_scales, p.a_boxes, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step,
+             p.a_scale_blocks };
 }
 __device__ static inline gemm_side gemm_side_b(const bsmi_blackwell_parameters &p, const gemm_tile &tile)
 {

@@ -116,16 +116,14 @@ static const char *describe(const struct contexts *c, int kernel, const struct o
 /* One product ------------------------------------------------------------------------------------------------------ */
 
 struct size { int64_t m, n, k; };
-
 enum { MOST_COLUMNS = 1024 };
 
-/* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and
- * those; linear scales; rows that begin at multiples of 8 or 4 bytes, of both or of one of them; relu and the largest
- * magnitude, and these with C beside. */
-enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, EIGHTS, FOURS, A_OF_EIGHTS, B_OF_FOURS, RELU_AND_AMAX,
-            RELU_OF_C, ASKS };
+/* A factor for each column of D, from a table; groups: all rows but the last forty, none, and those; linear scales;
+ * rows at multiples of 8 or 4 bytes, of both or one; both MN-major; relu and the largest magnitude, these with C. */
+enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, LINEAR_SCALES, EIGHTS, FOURS, A_OF_EIGHTS, B_OF_FOURS, MN_MAJOR,
+            RELU_AND_AMAX, RELU_OF_C, ASKS };
 static const char *const asks_names[] = { "", "columns", "groups", "linear", "eights", "fours", "aeights", "bfours",
-                                          "relu", "addends" };
+                                          "mn", "relu", "addends" };
 /* Of A and B, where it says how they lie. */
 static const enum lies asked_lies[ASKS][2] = { [EIGHTS] = { ROWS_OF_EIGHTS, ROWS_OF_EIGHTS },
                                                [FOURS] = { ROWS_OF_FOURS, ROWS_OF_FOURS },
@@ -145,6 +143,7 @@ static void check_product(struct test *t, const struct contexts *c, struct pair 
     struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT),
                    cc = make(t, BSM_FORMAT_BF16, s.m, s.n, 1, AS_TMA_TAKES_IT);
     fill_whole(t, &a), fill_whole(t, &b), fill_whole(t, &cc);
+    if (asks == MN_MAJOR) operand_turn(&a), operand_turn(&b);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     struct run run = { .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } };
     for (int i = 0; i < MOST_COLUMNS; i++) factors[i] = (float)(i % 7 - 3);
