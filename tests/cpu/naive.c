@@ -96,6 +96,16 @@ struct operand operand_turned(const struct operand *from, bsm_packing packing, i
     return o;
 }
 
+struct operand operand_filled(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
+{
+    const bool scaled = bsm_format_get((int)format)->block != 0;
+    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns, .batch = batch,
+                                                     .layout.kind = scaled ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR },
+                                    0xff);
+    operand_fill(t, &o, false);
+    return o;
+}
+
 void operand_turn(struct operand *o)
 {
     const struct operand turned = operand_turned(o, BSM_PACKING_DEFAULT, 64);

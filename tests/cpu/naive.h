@@ -37,6 +37,8 @@ void operand_free(struct operand *o);
 
 /* The same numbers, MN-major. */
 struct operand operand_turned(const struct operand *o, bsm_packing packing, int64_t extra_pitch);
+/* Any numbers; scales in blocks of 128x4. */
+struct operand operand_filled(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch);
 /* The operand itself, in columns that begin at multiples of 64 elements. */
 void operand_turn(struct operand *o);
 

@@ -1,5 +1,5 @@
 /* Operands that tcgen05 reads as they are stored: the boxes by which TMA loads a step of K, K-major and MN-major, and
- * the descriptors by which products find it in shared memory (PTX ISA 9.7.16.4.1, 9.7.16.5.3). */
+ * the descriptors by which products find it in shared memory (PTX ISA 9.7.16.4.1). */
 #include "cuda/ptx/descriptors.h"
 #include "lowering.h"
 
@@ -37,7 +37,7 @@ static enum shared_swizzle swizzle_of(int bytes)
                          : SHARED_SWIZZLE_NONE;
 }
 
-static int map_swizzle(int bytes)
+int bsmi_cuda_map_swizzle(int bytes)
 {
     return bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
            : bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
@@ -117,7 +117,5 @@ bsm_status bsmi_cuda_map_mn_major(const struct bsmi_cuda_gpu *gpu, const struct 
                          "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name,
                          (void *)m->data);
     return bsmi_cuda_map(gpu, &lines, line / bytes_of(m), bsmi_cuda_box_bytes(gemm, m) / bytes_of(m),
-                         map_swizzle(line), map);
+                         bsmi_cuda_map_swizzle(line), map);
 }
-
-int bsmi_cuda_map_swizzle(int bytes) { return map_swizzle(bytes); }

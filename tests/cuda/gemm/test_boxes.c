@@ -1,6 +1,6 @@
 /* What tcgen05 is given of an operand: where TMA puts each number of a step into shared memory, and where products look
- * for it, by the formulas of the manual: the swizzle of TMA's boxes (PTX ISA 5.5.6) and the canonical layouts of matrix
- * descriptors (9.7.16.5.3), written down here once more. */
+ * for it, by the formulas of the manual: the swizzle of TMA's boxes, and the canonical layouts of matrix descriptors
+ * (PTX ISA 9.7.16.4.1), written down here once more. */
 #include "cuda/gemm/lowering.h"
 #include "test.h"
 

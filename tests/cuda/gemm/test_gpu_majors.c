@@ -11,16 +11,6 @@ struct problem {
     bsm_sparsity sparsity;                /* NONE: MN-major */
 };
 
-static struct operand filled(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
-{
-    const bool scaled = bsm_format_get((int)format)->block != 0;
-    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns, .batch = batch,
-                                                     .layout.kind = scaled ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR },
-                                    0xff);
-    operand_fill(t, &o, false);
-    return o;
-}
-
 static struct operand turned(const struct operand *o, const struct problem *p)
 {
     const int bits = bsm_element_get((int)bsm_format_get((int)o->m.format)->element)->bits;
@@ -36,7 +26,7 @@ static struct stored stored_operand(struct test *t, const struct problem *p, bsm
     const bsm_format_info *f = bsm_format_get((int)format);
     const int bits = bsm_element_get((int)f->element)->bits;
     if (p->sparsity == BSM_SPARSITY_NONE) {
-        const struct operand o = filled(t, format, rows, p->k, batch);
+        const struct operand o = operand_filled(t, format, rows, p->k, batch);
         return (struct stored){ o, turned(&o, p) };
     }
     struct operand o = operand_make(
@@ -175,7 +165,7 @@ static void beside_the_cpu(struct test *t)
 {
     struct contexts c;
     if (!contexts_open(t, &c)) return;
-    struct operand a = filled(t, BSM_MXFP8_E4M3, 32, 128, 1), b = filled(t, BSM_MXFP4, 64, 128, 1);
+    struct operand a = operand_filled(t, BSM_MXFP8_E4M3, 32, 128, 1), b = operand_filled(t, BSM_MXFP4, 64, 128, 1);
     fill_whole(t, &a), fill_whole(t, &b);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 32, .columns = 64 }, 0xff),
                    a_turned = operand_turned(&a, BSM_PACKING_DEFAULT, 0),

@@ -45,6 +45,15 @@ void contexts_close(struct contexts *c)
     bsm_context_destroy(c->cpu);
 }
 
+bool tensor_memory_open(struct test *t, struct contexts *c)
+{
+    if (!contexts_open(t, c)) return false;
+    if (kernel_number(c->gpu, "cuda_tcgen05_f16_128x128", BSM_FORMAT_BF16, BSM_FORMAT_BF16) >= 0) return true;
+    test_skip(t, "no GPU with tensor memory");
+    contexts_close(c);
+    return false;
+}
+
 int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b)
 {
     for (int i = 0; bsm_kernel_name(i) != NULL; i++)

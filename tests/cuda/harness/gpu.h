@@ -13,6 +13,8 @@
 struct contexts { bsm_context *gpu, *cpu; };
 bool contexts_open(struct test *t, struct contexts *contexts);
 void contexts_close(struct contexts *contexts);
+/* The same; without tensor memory the test says "skipped". */
+bool tensor_memory_open(struct test *t, struct contexts *contexts);
 /* cudasim or gfxsim: only a part is run. */
 bool is_simulated(void);
 /* TEST_DEVICE=hip: the GPU is one of AMD. */

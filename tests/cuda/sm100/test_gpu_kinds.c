@@ -5,15 +5,6 @@
 
 #include <stdlib.h>
 
-static bool opened(struct test *t, struct contexts *c)
-{
-    if (!contexts_open(t, c)) return false;
-    if (kernel_number(c->gpu, "cuda_tcgen05_f16_128x128", BSM_FORMAT_BF16, BSM_FORMAT_BF16) >= 0) return true;
-    test_skip(t, "no GPU with tensor memory");
-    contexts_close(c);
-    return false;
-}
-
 /* Number of the n-th kernel of a kind that serves the pair; -1 behind the last. */
 static int kernel_of(const struct contexts *c, const char *kind, bsm_format a, bsm_format b, int n)
 {
@@ -115,7 +106,7 @@ static void fp16_as_it_is(struct test *t)
         { BSM_FORMAT_FP16, BSM_FORMAT_FP16, 136, 0, true, "A (fp16) as stored, B (fp16) as stored" },
     };
     struct contexts c;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
         check_product(t, &c, "f16", MODEL_F16, &products[i]);
     contexts_close(&c);
@@ -127,7 +118,7 @@ static void bf16_as_it_is(struct test *t)
     static const struct product product = { BSM_FORMAT_BF16, BSM_FORMAT_BF16, 80, 1, false,
                                             "A (bf16) repacked, B (bf16) as stored" };
     struct contexts c;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     check_product(t, &c, "f16", MODEL_F16, &product);
     contexts_close(&c);
 }
@@ -144,7 +135,7 @@ static void narrow_codes_as_they_are(struct test *t)
         { BSM_MXFP4, BSM_FORMAT_E2M1, 80, 0, false, "B (e2m1) repacked with scales of 1" },
     };
     struct contexts c;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     for (int i = 0; i < 2; i++) {
         check_product(t, &c, "mxf8f6f4", MODEL_MXF8F6F4, &mixed[i]);
         check_product(t, &c, "mxf4", MODEL_MXF4, &both_of_4_bits[i]);

@@ -7,32 +7,12 @@
 
 static const char by_descriptor[] = "as stored (MN-major, by the descriptor)", copied[] = "copied K-major first: ";
 
-static bool opened(struct test *t, struct contexts *c)
-{
-    if (!contexts_open(t, c)) return false;
-    if (kernel_number(c->gpu, "cuda_tcgen05_f16_128x128", BSM_FORMAT_BF16, BSM_FORMAT_BF16) >= 0) return true;
-    test_skip(t, "no GPU with tensor memory");
-    contexts_close(c);
-    return false;
-}
-
 struct problem {
     bsm_format a, b;
     int64_t m, n, k, batch, groups;
     const int64_t *group_rows;
 };
 #define PRODUCT(a, b, m, n, k) { a, b, m, n, k, 0, 0, NULL }
-
-/* Any numbers: the bits do not depend on the major, whatever they are. */
-static struct operand filled(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
-{
-    const bool scaled = bsm_format_get((int)format)->block != 0;
-    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns, .batch = batch,
-                                                     .layout.kind = scaled ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR },
-                                    0xff);
-    operand_fill(t, &o, false);
-    return o;
-}
 
 /* Of A and of B: what the plan says; true: by the descriptor. */
 struct said { bool a, b; size_t workspace; };
@@ -68,8 +48,8 @@ static struct said multiply(struct test *t, const struct contexts *c, const stru
 /* Each operand and both; a, b: whether it is read by the descriptor, else copied. */
 static void check(struct test *t, const struct contexts *c, const struct problem *p, int kernel, bool a, bool b)
 {
-    struct operand of_a = filled(t, p->a, p->m, p->k, p->groups > 0 ? 1 : p->batch),
-                   of_b = filled(t, p->b, p->n, p->k, p->groups > 0 ? p->groups : p->batch),
+    struct operand of_a = operand_filled(t, p->a, p->m, p->k, p->groups > 0 ? 1 : p->batch),
+                   of_b = operand_filled(t, p->b, p->n, p->k, p->groups > 0 ? p->groups : p->batch),
                    a_turned = operand_turned(&of_a, BSM_PACKING_DEFAULT, 64),
                    b_turned = operand_turned(&of_b, BSM_PACKING_DEFAULT, 16);
     const struct shape result = { .format = BSM_FORMAT_FP32, .rows = p->m, .columns = p->n,
@@ -107,7 +87,7 @@ static void every_kernel(struct test *t)
                                         { 31, 131, 17 }, { 129, 257, 64 }, { 300, 264, 129 } };
     struct contexts c;
     int number = 0, kernels = 0;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
             const char *name = bsm_kernel_name(kernel);
@@ -140,7 +120,7 @@ static void batches_groups_and_k(struct test *t)
         PRODUCT(BSM_FORMAT_E4M3, BSM_MXFP8_E4M3, 4, 20, 8320),
     };
     struct contexts c;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) check(t, &c, &problems[i], -1, true, true);
     contexts_close(&c);
 }
@@ -158,7 +138,7 @@ static void what_is_copied(struct test *t)
         { PRODUCT(BSM_FORMAT_E4M3, BSM_FORMAT_BF16, 40, 64, 64), false, true },
     };
     struct contexts c;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check(t, &c, &cases[i].p, -1, cases[i].a, cases[i].b);
     contexts_close(&c);
@@ -174,13 +154,13 @@ static void pitches(struct test *t)
         { BSM_FORMAT_E4M3, 100, 16, false }, { BSM_FORMAT_E4M3, 100, 0, true }, { BSM_FORMAT_BF16, 100, 8, false },
         { BSM_FORMAT_BF16, 100, 0, true }, { BSM_FORMAT_FP16, 17, 8, false } };
     struct contexts c;
-    if (!opened(t, &c)) return;
+    if (!tensor_memory_open(t, &c)) return;
     CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK);
     for (size_t i = 0; i < 9; i++) {
         const bool is_line = i < 4;
         const bsm_format format = is_line ? lines[i].format : rows[i - 4].format;
         const struct problem p = { .a = format, .b = format, .m = 40, .n = 48, .k = is_line ? 64 : rows[i - 4].k };
-        struct operand a = filled(t, format, p.m, p.k, 1), b = filled(t, format, p.n, p.k, 1);
+        struct operand a = operand_filled(t, format, p.m, p.k, 1), b = operand_filled(t, format, p.n, p.k, 1);
         const struct shape result = { .format = BSM_FORMAT_FP32, .rows = p.m, .columns = p.n };
         struct operand want = operand_make(&result, 0xff), d = operand_make(&result, 0xff), changed;
         const struct said plain = multiply(t, &c, &p, &a, &b, &want);
