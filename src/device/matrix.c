@@ -45,6 +45,34 @@ struct bsmi_device_reals bsmi_device_reals_of(const struct bsmi_reals *r)
     };
 }
 
+struct bsmi_expand_parameters bsmi_device_expand_of(const struct bsmi_matrix *from, const struct bsmi_matrix *to)
+{
+    const struct bsmi_matrix stored = bsmi_matrix_stored(from);
+    return (struct bsmi_expand_parameters){
+        .stored = bsmi_device_matrix_of(&stored),
+        .to = bsmi_device_matrix_of(to),
+        .metadata = from->metadata,
+        .metadata_row_bytes = from->metadata_row_bytes,
+        .metadata_batch_bytes = from->metadata_batch_bytes,
+        .unit = bsmi_sparse_unit(from),
+    };
+}
+
+struct bsmi_convert_scales_parameters bsmi_device_expand_scales_of(const struct bsmi_matrix *from,
+                                                                   const struct bsmi_matrix *to)
+{
+    return (struct bsmi_convert_scales_parameters){
+        .from = from->scales,
+        .to = to->scales,
+        .from_layout = bsmi_device_layout_of(&from->map),
+        .to_layout = bsmi_device_layout_of(&to->map),
+        .batch = to->batch,
+        .from_batch_bytes = from->scale_batch_bytes,
+        .to_batch_bytes = to->scale_batch_bytes,
+        .repeat = 2,
+    };
+}
+
 int32_t bsmi_device_recipe_of(bsm_recipe recipe, bsm_scale scale)
 {
     if (recipe != BSM_RECIPE_DEFAULT) return (int32_t)recipe;

@@ -3,40 +3,16 @@
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
 
-/* A scale stands for twice as many columns of a sparse matrix. */
-static bsm_status expand_scales(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *from,
-                                const struct bsmi_matrix *to)
-{
-    const struct bsmi_convert_scales_parameters parameters = {
-        .from = from->scales,
-        .to = to->scales,
-        .from_layout = bsmi_cuda_layout(&from->map),
-        .to_layout = bsmi_cuda_layout(&to->map),
-        .batch = to->batch,
-        .from_batch_bytes = from->scale_batch_bytes,
-        .to_batch_bytes = to->scale_batch_bytes,
-        .repeat = 2,
-    };
-    if (to->scale == BSM_UNSCALED) return BSM_OK;
-    return bsmi_cuda_launch(queue, BSMI_KERNEL_CONVERT,
-                            bsmi_ceil_div(to->batch * to->scale_batch_bytes, BSMI_CONVERT_THREADS), &parameters);
-}
-
 static bsm_status expand(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *from, const struct bsmi_matrix *to)
 {
-    const struct bsmi_matrix stored = bsmi_matrix_stored(from);
-    const struct bsmi_expand_parameters parameters = {
-        .stored = bsmi_cuda_matrix(&stored),
-        .to = bsmi_cuda_matrix(to),
-        .metadata = from->metadata,
-        .metadata_row_bytes = from->metadata_row_bytes,
-        .metadata_batch_bytes = from->metadata_batch_bytes,
-        .unit = bsmi_sparse_unit(from),
-    };
-    const int64_t pieces = to->batch * to->rows * bsmi_ceil_div(to->columns, BSMI_EXPAND_COLUMNS);
+    const struct bsmi_expand_parameters codes = bsmi_device_expand_of(from, to);
+    const struct bsmi_convert_scales_parameters scales = bsmi_device_expand_scales_of(from, to);
+    const int64_t pieces = to->batch * to->rows * bsmi_ceil_div(to->columns, BSMI_EXPAND_COLUMNS),
+                  bytes = to->batch * to->scale_batch_bytes;
     const bsm_status status =
-        bsmi_cuda_launch(queue, BSMI_KERNEL_EXPAND, bsmi_ceil_div(pieces, BSMI_EXPAND_THREADS), &parameters);
-    return status == BSM_OK ? expand_scales(queue, from, to) : status;
+        bsmi_cuda_launch(queue, BSMI_KERNEL_EXPAND, bsmi_ceil_div(pieces, BSMI_EXPAND_THREADS), &codes);
+    if (status != BSM_OK || to->scale == BSM_UNSCALED) return status;
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_CONVERT, bsmi_ceil_div(bytes, BSMI_CONVERT_THREADS), &scales);
 }
 
 static bsm_status transpose(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *from, const struct bsmi_matrix *to)

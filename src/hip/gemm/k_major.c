@@ -4,41 +4,17 @@
 #include "device/matrix.h"
 #include "hip/params/kernels.h"
 
-/* A scale stands for twice as many columns of a sparse matrix. */
-static bsm_status expand_scales(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from,
-                                const struct bsmi_matrix *to)
-{
-    const struct bsmi_convert_scales_parameters parameters = {
-        .from = from->scales,
-        .to = to->scales,
-        .from_layout = bsmi_device_layout_of(&from->map),
-        .to_layout = bsmi_device_layout_of(&to->map),
-        .batch = to->batch,
-        .from_batch_bytes = from->scale_batch_bytes,
-        .to_batch_bytes = to->scale_batch_bytes,
-        .repeat = 2,
-    };
-    if (to->scale == BSM_UNSCALED) return BSM_OK;
-    return bsmi_hip_launch(queue, BSMI_HIP_KERNEL_CONVERT,
-                           bsmi_ceil_div(to->batch * to->scale_batch_bytes, BSMI_HIP_THREADS), &parameters);
-}
-
 static bsm_status expand(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from,
                          const struct bsmi_matrix *to)
 {
-    const struct bsmi_matrix stored = bsmi_matrix_stored(from);
-    const struct bsmi_expand_parameters parameters = {
-        .stored = bsmi_device_matrix_of(&stored),
-        .to = bsmi_device_matrix_of(to),
-        .metadata = from->metadata,
-        .metadata_row_bytes = from->metadata_row_bytes,
-        .metadata_batch_bytes = from->metadata_batch_bytes,
-        .unit = bsmi_sparse_unit(from),
-    };
-    const int64_t octets = to->batch * to->rows * bsmi_ceil_div(to->columns, 8);
+    const struct bsmi_expand_parameters codes = bsmi_device_expand_of(from, to);
+    const struct bsmi_convert_scales_parameters scales = bsmi_device_expand_scales_of(from, to);
+    const int64_t octets = to->batch * to->rows * bsmi_ceil_div(to->columns, 8),
+                  bytes = to->batch * to->scale_batch_bytes;
     const bsm_status status =
-        bsmi_hip_launch(queue, BSMI_HIP_KERNEL_EXPAND, bsmi_ceil_div(octets, BSMI_HIP_THREADS), &parameters);
-    return status == BSM_OK ? expand_scales(queue, from, to) : status;
+        bsmi_hip_launch(queue, BSMI_HIP_KERNEL_EXPAND, bsmi_ceil_div(octets, BSMI_HIP_THREADS), &codes);
+    if (status != BSM_OK || to->scale == BSM_UNSCALED) return status;
+    return bsmi_hip_launch(queue, BSMI_HIP_KERNEL_CONVERT, bsmi_ceil_div(bytes, BSMI_HIP_THREADS), &scales);
 }
 
 static bsm_status transpose(const struct bsmi_hip_queue *queue, const struct bsmi_matrix *from,
