@@ -25,8 +25,7 @@ __device__ static inline void copy_scales(uint32_t tensor, uint32_t a, uint32_t 
     }
 }
 
-/* Metadata of the rows of a sparse A: a product reads two columns.  As with scales only what products read is
- * copied. */
+/* Metadata of the rows of a sparse A: a product reads two columns, and the smaller copy has those of two products. */
 template <class CONFIG>
 __device__ static inline void copy_metadata(uint32_t tensor, uint32_t metadata, int32_t products)
 {
