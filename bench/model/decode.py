@@ -58,7 +58,7 @@ def make(name: str, device: str) -> nn.Module:
 
 def device_bytes(model: nn.Module) -> int:
     """Bytes of all tensors of the model, prepacked copies among them, each once."""
-    return sum({tensor.data_ptr(): tensor.nbytes for tensor in
+    return sum({tensor.data_ptr(): min(tensor.nbytes, tensor.untyped_storage().nbytes()) for tensor in
                 [*model.parameters(), *model.buffers()]}.values())
 
 
@@ -244,6 +244,7 @@ class TritonExperts(nn.Module):
         from triton_kernels.tensor import FP4, convert_layout, wrap_torch_tensor
         from triton_kernels.tensor_details import layout
         self.router, experts = layer.router, layer.experts
+        experts.drop_prepacked()
         self.weights, self.kept = [], []
         for name in ("gate_up_proj", "down_proj"):
             codes = getattr(experts, f"{name}_blocks").flatten(2).transpose(-1, -2)
@@ -300,11 +301,12 @@ class Report:
 def memory(model: nn.Module) -> dict:
     """Bytes on the device: of all tensors, and of the quantized layers as a file has them and as they lie here."""
     layers = [module for module in model.modules() if isinstance(module, bt.Linear | bt.Experts)]
-    stored = sum(getattr(layer, name).nbytes for layer in layers for name in layer.quantized
-                 if getattr(layer, name) is not None)
+    parts = [getattr(layer, name) for layer in layers for name in layer.quantized if getattr(layer, name) is not None]
+    stored = sum(part.nbytes for part in parts)
+    held = sum(min(part.nbytes, part.untyped_storage().nbytes()) for part in parts)
     panels = sum(tensor.nbytes for layer in layers for _, tensor in layer.panels.values())
     kept = sum(tensor.nbytes for module in model.modules() for tensor in getattr(module, "kept", []))
-    cell = {"bytes": device_bytes(model) + kept, "quantized_in_file": stored, "quantized_here": stored + panels}
+    cell = {"bytes": device_bytes(model) + kept, "quantized_in_file": stored, "quantized_here": held + panels}
     if torch.cuda.is_available():
         gc.collect()
         cell["allocated"] = torch.cuda.memory_allocated()
@@ -345,7 +347,8 @@ def run_llama(model: nn.Module, options: argparse.Namespace, report: Report) -> 
     for form in options.formats:
         for head in (False, True) if options.head else (False,):
             with torch.no_grad():
-                bt.quantize_(model, form, (lambda *_: True) if head else None, fuse=options.fuse)
+                bt.quantize_(model, form, (lambda *_: True) if head else None, fuse=options.fuse,
+                             prepack="alone" if options.alone else None)
                 if options.device == "cuda":
                     bt.prepack_(model)
             way = form + (", fused" if options.fuse else "") + (", head too" if head else "")
@@ -366,7 +369,8 @@ def run_gpt_oss(model: nn.Module, options: argparse.Namespace, report: Report) -
         model.config._experts_implementation = implementation
         measure(f"bf16 {implementation}", model, options, report)
     with torch.no_grad():
-        bt.quantize_(model, "mxfp4", lambda module, name: name.endswith(".experts"))
+        bt.quantize_(model, "mxfp4", lambda module, name: name.endswith(".experts"),
+                     prepack="alone" if options.alone else None)
         gc.collect()
         if options.device == "cuda":
             torch.cuda.empty_cache()
@@ -403,6 +407,7 @@ def main() -> int:
     parser.add_argument("--experts", default="1,32,2048,16384", type=numbers,
                         help="tokens of one layer's experts alone (gpt-oss)")
     parser.add_argument("--stored", action="store_true", help="4-bit weights without prepacked copies as well (Llama)")
+    parser.add_argument("--alone", action="store_true", help="4-bit weights as prepacked weights alone")
     parser.add_argument("--fuse", action="store_true", help="quantize_(fuse=True) (Llama)")
     parser.add_argument("--head", action="store_true", help="the output layer in the format, too (Llama)")
     parser.add_argument("--compile", action="store_true", help="torch.compile of each layer, in every way")

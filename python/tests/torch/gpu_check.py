@@ -254,6 +254,35 @@ def calls_return_while_the_stream_is_busy() -> None:
     FIGURES["seconds of host behind a busy stream"] = host
 
 
+@check(False)
+def prepacked_weights_alone() -> None:
+    """In place of codes and scales: the same bits, rows beyond those of prepacked kernels, gradients, state, graphs."""
+    if DEVICE.type == "cpu":
+        return
+    linear = nn.Linear(1024, 512, device=DEVICE, dtype=torch.bfloat16)
+    for form in ("mxfp4", "nvfp4"):
+        alone, plain = (bt.Linear.from_float(linear, form, prepack=prepack) for prepack in ("alone", False))
+        for rows in (1, 40, 5000):
+            x = numbers(rows, 1024)
+            assert torch.equal(alone(x), plain(x)), (form, rows)
+        assert alone.codes.untyped_storage().nbytes() == 1 and alone.codes.shape == plain.codes.shape
+        for name, tensor in plain.state_dict().items():
+            assert torch.equal(alone.state_dict()[name].view(torch.uint8), tensor.view(torch.uint8)), (form, name)
+        with torch.enable_grad():
+            gradients = []
+            for layer in (alone, plain):
+                given = torch.ones(7, 1024, dtype=torch.bfloat16, device=DEVICE, requires_grad=True)
+                layer(given).sum().backward()
+                gradients.append(given.grad)
+        assert torch.equal(*gradients)
+        x = numbers(3, 1024)
+        assert torch.equal(torch.compile(alone)(x), plain(x))
+        alone.load_state_dict(plain.state_dict())
+        assert torch.equal(alone(x), plain(x))
+        half = alone.to("cpu").to(DEVICE)
+        assert torch.equal(half.codes, plain.codes) and torch.equal(half(x), plain(x))
+
+
 def _experts(prepack: bool | None = None) -> tuple[bt.Experts, tuple[Tensor, Tensor, Tensor]]:
     layer = bt.Experts(8, 512, 256, "mxfp4", device=DEVICE, dtype=torch.bfloat16, prepack=prepack).requires_grad_(False)
     for name, rows, columns in (("gate_up_proj", 512, 512), ("down_proj", 512, 256)):

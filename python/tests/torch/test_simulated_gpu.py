@@ -215,6 +215,91 @@ def test_prepacked_weights(gpu: Gpu, form: str) -> None:
     assert torch.equal(first, plain) and torch.equal(second, plain)
 
 
+@pytest.fixture
+def pulled(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> Gpu:
+    """A GPU whose results so far comparisons within a call see."""
+    equal = torch.equal
+
+    def compare(a: Tensor, b: Tensor) -> bool:
+        if gpu.active:
+            gpu.pull()
+        return equal(a, b)
+
+    monkeypatch.setattr(torch, "equal", compare)
+    return gpu
+
+
+def _bytes_of(module: torch.nn.Module) -> int:
+    return sum(tensor.untyped_storage().nbytes() if tensor.untyped_storage().nbytes() < BYTES else
+               tensor.nbytes if any(tensor.stride()) else 1 for tensor in module.buffers())
+
+
+@pytest.mark.parametrize("form", ("mxfp4", "nvfp4"))
+def test_prepacked_weights_alone(pulled: Gpu, form: str) -> None:
+    gpu = pulled
+    weight = torch.randint(-4, 5, (64, 384)).float()
+    weight[3, :32] = 0                                           # a block of zeros
+    layer, plain = (bt.Linear(384, 64, form, bias=False, prepack=prepack) for prepack in ("alone", False))
+    for name, tensor in layer.quantize_weight(weight).items():
+        setattr(layer, name, gpu.put(tensor))
+        setattr(plain, name, gpu.put(tensor))
+    stored = {name: tensor.clone() for name, tensor in plain.state_dict().items()}
+    x, many = gpu.put(_whole(2, 384)), gpu.put(_whole(4100, 384))
+    first, second, of_many = gpu(lambda: layer(x)), gpu(lambda: layer(x)), gpu(lambda: layer(many))
+    assert _tensors.has_no_bytes(layer.codes) and layer.codes.shape == plain.codes.shape
+    assert _bytes_of(layer) <= layer.panels["weight"][1].numel() + 16       # a tensor scale, and two of one byte
+    for got, given in ((first, x), (second, x), (of_many, many)):
+        assert torch.equal(got, gpu(lambda: plain(given)))
+    state = gpu(layer.state_dict)
+    assert state.keys() == stored.keys()
+    assert all(torch.equal(state[name].view(torch.uint8), stored[name].view(torch.uint8)) for name in stored
+               if stored[name].dtype is not torch.float32)
+    assert torch.equal(gpu(layer.dequantize), gpu(plain.dequantize))
+    with pytest.raises(RuntimeError, match="memory location"):
+        layer.codes.copy_(plain.codes)
+    panels = layer.panels["weight"][1]
+    with pytest.raises(blockscale.Error, match="b has no codes"):
+        gpu(lambda: ops.matmul(x, None, layer.codes, layer.scales, b_format=form))
+    with pytest.raises(blockscale.Error, match="b_panels has 64 bytes"):
+        gpu(lambda: ops.matmul(x, None, layer.codes, layer.scales, b_format=form, b_panels=gpu.allocate(
+            (64,), torch.uint8)))
+    assert layer.panels["weight"][1] is panels
+    gpu(layer.drop_prepacked)
+    assert torch.equal(layer.codes, plain.codes) and torch.equal(gpu(lambda: layer(x)), first)
+    gpu(lambda: layer(x))
+    gpu(lambda: layer.load_state_dict(stored))                   # over weights without bytes
+    assert torch.equal(layer.codes, plain.codes) and layer.panels == {}
+
+
+def test_weights_that_prepacked_weights_have_not_whole_are_kept(pulled: Gpu) -> None:
+    gpu = pulled
+    layer, plain = (bt.Linear(64, 16, "mxfp4", bias=False, prepack=prepack) for prepack in ("alone", False))
+    made = layer.quantize_weight(torch.randn(16, 64))
+    made["weight_scale"][5, 1] = 60                              # 2^-67: a fallback row
+    for name, tensor in made.items():
+        setattr(layer, name, gpu.put(tensor))
+        setattr(plain, name, gpu.put(tensor))
+    x = gpu.put(_whole(2, 64))
+    assert torch.equal(gpu(lambda: layer(x)), gpu(lambda: plain(x)))
+    assert not _tensors.has_no_bytes(layer.codes) and layer.panels["weight"][1].numel() > 0
+
+
+def test_experts_prepacked_alone(pulled: Gpu) -> None:
+    gpu = pulled
+    layer, plain = (bt.Experts(3, 64, 32, "mxfp4", bias=False, prepack=prepack) for prepack in ("alone", False))
+    for name, rows, columns in (("gate_up_proj", 64, 64), ("down_proj", 64, 32)):
+        for part, tensor in layer.quantize_weight(name, torch.randn(3, rows, columns)).items():
+            setattr(layer, part, gpu.put(tensor))
+            setattr(plain, part, gpu.put(tensor))
+    x, rows = gpu.put(_whole(7, 64)), gpu.put(torch.tensor([2, 5, 0]))
+    for _ in range(2):
+        got = gpu(lambda: layer._project("gate_up_proj", x, rows, True))
+        assert torch.equal(got, gpu(lambda: plain._project("gate_up_proj", x, rows, True)))
+    assert _tensors.has_no_bytes(layer.gate_up_proj_blocks)
+    state = gpu(layer.state_dict)
+    assert all(torch.equal(tensor, plain.state_dict()[name]) for name, tensor in state.items())
+
+
 def test_experts(gpu: Gpu) -> None:
     layer = bt.Experts(3, 64, 32, "mxfp4", bias=False, prepack=False)
     for name, rows, columns in (("gate_up_proj", 64, 64), ("down_proj", 64, 32)):

@@ -100,6 +100,7 @@ class Plan:
         _tensors.set_pointers(a, self.a)
         _tensors.set_pointers(b, self.b)
         self._set_optional(e)
+        self.panels: Any = ffi.cast("void *", 3 * _NOWHERE) if b.alone else NULL
         self.some_rows: Any = None
         if groups:
             self.some_rows = ffi.new("int64_t[]", groups) if device[0] == "cpu" else ffi.cast("int64_t *", _NOWHERE)
@@ -163,7 +164,7 @@ class Plan:
         """For calls that read no result, and no rows of groups but to see that they add up: tensors of an earlier run
         may be gone.  The addresses are as aligned as PyTorch's allocations are, and overlap none."""
         self.d.data = ffi.cast("void *", 2 * _NOWHERE)
-        self.product.b_panels = NULL
+        self.product.b_panels = self.panels
         if self.some_rows is not None:
             self.product.group_rows = self.some_rows
 
@@ -193,6 +194,13 @@ class Plan:
         self._point(a, b, _tensors.stream_of(self.device))
         self._point_nowhere()
         check(lib.bsm_plan_pack_b(self.plan, self.product, ffi.cast("void *", panels.data_ptr()), self.panels_bytes))
+
+    def unpack(self, a: Parts, b: Parts, panels: Tensor) -> None:
+        """Writes B's codes and scales, of its panels, in the current stream."""
+        self._point(a, b, _tensors.stream_of(self.device))
+        self._point_nowhere()
+        self.product.b_panels = ffi.cast("void *", panels.data_ptr())
+        check(lib.bsm_plan_unpack_b(self.plan, self.product))
 
     def describe(self) -> str:
         """One line about the kernel that was chosen, and why."""

@@ -51,6 +51,7 @@ class Parts(NamedTuple):
     layout: str = "linear"
     packing: str = "default"
     divides: bool = False
+    alone: bool = False         # codes and scales are in prepacked weights; these tensors have shapes and types alone
 
 
 def given(tensor: Tensor | None) -> Tensor | None:
@@ -185,16 +186,35 @@ def describe(p: Parts, target: Any, columns: int, argument: str) -> None:
                            "torch.float32")
 
 
+def without_bytes(tensor: Tensor) -> Tensor:
+    """A tensor of that shape, type and device, all of whose elements are one byte."""
+    return torch.zeros(1, dtype=torch.uint8, device=tensor.device).view(tensor.dtype).expand(tensor.shape)
+
+
+def has_no_bytes(codes: Tensor) -> bool:
+    """Whether codes are such a tensor, in whose place there are prepacked weights."""
+    return codes.numel() > 1 and not any(codes.stride())
+
+
+def alone(p: Parts) -> Parts:
+    """The same matrix, given by its prepacked weights alone."""
+    scales = None if p.scales is None else torch.empty(p.scales.shape, dtype=p.scales.dtype, device="meta")
+    return p._replace(codes=torch.empty(p.codes.shape, dtype=p.codes.dtype, device="meta"), scales=scales, alone=True)
+
+
 def set_pointers(p: Parts, target: Any) -> None:
     """Where the tensors of p lie now."""
-    target.data = ffi.cast("void *", p.codes.data_ptr())
-    target.scales = NULL if p.scales is None else ffi.cast("void *", p.scales.data_ptr())
+    target.data = NULL if p.alone else ffi.cast("void *", p.codes.data_ptr())
+    target.scales = NULL if p.alone or p.scales is None else ffi.cast("void *", p.scales.data_ptr())
     target.tensor_scale = NULL if p.tensor_scale is None else ffi.cast("float *", p.tensor_scale.data_ptr())
 
 
 def key(p: Parts) -> tuple[Any, ...]:
     """All of p that a plan depends on."""
     codes, scales = p.codes, p.scales
+    if p.alone:
+        return (codes.shape, codes.dtype, p.format, p.layout, p.packing, p.divides,
+                None if p.tensor_scale is None else (p.tensor_scale.dtype, p.tensor_scale.numel()))
     return (codes.shape, codes.stride(), codes.dtype, codes.data_ptr() & 15, p.format, p.layout, p.packing, p.divides,
             None if scales is None else (scales.shape, scales.stride(), scales.dtype, scales.data_ptr() & 15),
             None if p.tensor_scale is None else (p.tensor_scale.dtype, p.tensor_scale.numel()))
@@ -226,6 +246,11 @@ def device_of(tensor: Tensor) -> tuple[str, int]:
     if device.type == "cuda" and torch.version.hip is None:
         return "cuda", device.index
     raise InvalidError(f"a tensor lies on {device}: blockscale computes on CPUs and NVIDIA GPUs")
+
+
+def on_gpu(tensor: Tensor) -> bool:
+    """Whether the library's kernels for a GPU take the tensor."""
+    return tensor.device.type != "meta" and device_of(tensor)[0] != "cpu"
 
 
 def same_device(tensors: Sequence[tuple[str, Tensor | None]]) -> tuple[str, int]:

@@ -33,7 +33,7 @@ class Experts(QuantizedModule):
 
     def __init__(self, num_experts: int, hidden_size: int, intermediate_size: int, format: str = "mxfp4", *,
                  activation: str = "swiglu_clamped", gate: str = "interleaved", bias: bool = True,
-                 prepack: bool | None = None, device: Any = None, dtype: torch.dtype | None = None) -> None:
+                 prepack: bool | str | None = None, device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(prepack, PROJECTIONS)
         form = self.form = _weights.weight_format(format)
         if form.block == 0:
@@ -80,10 +80,13 @@ class Experts(QuantizedModule):
         """Both projections' parts."""
         return {name: (*self._weight(name), self.gate if name == PROJECTIONS[0] else "none") for name in PROJECTIONS}
 
+    def _stored_names(self, name: str) -> tuple[str, str]:
+        return f"{name}_blocks", f"{name}_scales"
+
     def _project(self, name: str, x: Tensor, group_rows: Tensor, gated: bool) -> Tensor:
-        codes, scales, scale = self._weight(name)
         gate = self.gate if gated else "none"
-        panels = self._panels_of(name, x, codes, scales, scale, gate)
+        panels = self._panels_of(name, x)
+        codes, scales, scale = self._weight(name)
         y: Tensor = torch.ops.blockscale.matmul_grouped(
             x, None, codes, scales, group_rows, b_format=self.format, b_tensor_scale=scale,
             bias=getattr(self, f"{name}_bias"), activation=self.activation if gated else "none", gate=gate,
@@ -108,7 +111,8 @@ class Experts(QuantizedModule):
 
     def dequantize(self, name: str, dtype: torch.dtype = torch.float32) -> Tensor:
         """A projection's weight as numbers, (experts, rows, columns)."""
-        codes, scales, scale = self._weight(name)
+        scale = self._weight(name)[2]
+        codes, scales = self._whole(name)
         numbers: Tensor = torch.ops.blockscale.dequantize(codes, scales, self.format, tensor_scale=scale, dtype=dtype)
         return numbers
 

@@ -24,7 +24,7 @@ class _Product(torch.autograd.Function):
     def forward(ctx: Any, rows: Tensor, bias: Tensor | None, codes: Tensor, scales: Tensor | None,
                 tensor_scale: Tensor | None, panels: Tensor | None, format: str, divides: bool) -> Tensor:
         """rows (M, K) to (M, N)."""
-        ctx.save_for_backward(codes, scales, tensor_scale)
+        ctx.save_for_backward(codes, scales, tensor_scale, panels if _tensors.has_no_bytes(codes) else None)
         ctx.format, ctx.divides, ctx.types = format, divides, (rows.dtype, None if bias is None else bias.dtype)
         y: Tensor = torch.ops.blockscale.matmul(
             rows, None, codes, scales, b_format=format, b_tensor_scale=tensor_scale, b_divides=divides, bias=bias,
@@ -35,9 +35,12 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients of rows and bias."""
         (gradient,) = gradients
-        codes, scales, tensor_scale = ctx.saved_tensors
+        codes, scales, tensor_scale, panels = ctx.saved_tensors
         to_rows = to_bias = None
         if ctx.needs_input_grad[0]:
+            if panels is not None:
+                codes, scales = torch.ops.blockscale.unpack(
+                    panels, codes, scales, ctx.format, a_format=_tensors.PLAIN_FORMATS[ctx.types[0]])
             numbers = torch.ops.blockscale.dequantize(
                 codes, scales, ctx.format, tensor_scale=tensor_scale, divides=ctx.divides, dtype=gradient.dtype)
             to_rows = (gradient @ numbers).to(ctx.types[0])
@@ -53,7 +56,8 @@ class Linear(QuantizedModule):
     activations  None: x is multiplied as it is, exactly, without rounding.  A format: x is quantized to it first, each
                  row by its own blocks (NVFP4: by a tensor scale of the whole x, too)
     prepack      True: keep a prepacked copy of the weight, which is faster and takes as many bytes again, on CPUs more;
-                 False: none; None: on GPUs for 4-bit weights
+                 False: none; None: on GPUs for 4-bit weights; "alone": on GPUs for 4-bit weights, in place of the
+                 codes, so that the device holds about the bytes of the file
     convention   whose names and shapes the buffers have, and so state_dict: "modelopt" (weight, weight_scale,
                  weight_scale_2) or "compressed_tensors" (weight_packed for 4 and 6 bits, weight_scale,
                  weight_global_scale, which divides).  The scale of e4m3 and e5m2 is weight_scale in both
@@ -63,7 +67,7 @@ class Linear(QuantizedModule):
     blockscale.torch.training.Linear.  A new layer's buffers are zeros, its scales ones."""
 
     def __init__(self, in_features: int, out_features: int, format: str, bias: bool = True, *,
-                 activations: str | None = None, prepack: bool | None = None, convention: str = "modelopt",
+                 activations: str | None = None, prepack: bool | str | None = None, convention: str = "modelopt",
                  device: Any = None, dtype: torch.dtype | None = None) -> None:
         super().__init__(prepack, ("weight",))
         form = self.form = _weights.weight_format(format)
@@ -132,13 +136,17 @@ class Linear(QuantizedModule):
             return {}
         return {"weight": (self.codes, self.scales, self.tensor_scale, "none")}
 
+    def _stored_names(self, name: str) -> tuple[str, str]:
+        assert self.names[1] is not None
+        return self.names[0], self.names[1]
+
     def forward(self, x: Tensor) -> Tensor:
         """x (..., in_features) to (..., out_features)."""
         rows = x.reshape(-1, self.in_features)
         if self.activations is not None:
             return self._quantized(x, rows)
+        panels = self._panels_of("weight", rows)
         weight, scales, tensor_scale = self.codes, self.scales, self.tensor_scale
-        panels = self._panels_of("weight", rows, weight, scales, tensor_scale)
         bias = self.bias
         y: Tensor
         if torch.is_grad_enabled() and (rows.requires_grad or (bias is not None and bias.requires_grad)):
@@ -162,8 +170,9 @@ class Linear(QuantizedModule):
 
     def dequantize(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """The weight as numbers, (out_features, in_features): exact, rounded once to dtype."""
+        codes, scales = (self.codes, self.scales) if self.activations is not None else self._whole("weight")
         numbers: Tensor = torch.ops.blockscale.dequantize(
-            self.codes, self.scales, self.format, tensor_scale=self.tensor_scale, divides=self.divides, dtype=dtype)
+            codes, scales, self.format, tensor_scale=self.tensor_scale, divides=self.divides, dtype=dtype)
         return numbers
 
     def extra_repr(self) -> str:

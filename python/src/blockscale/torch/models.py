@@ -77,7 +77,7 @@ def experts_like(module: nn.Module, format: str, **options: Any) -> Experts | No
     return made
 
 
-def _quantized_experts(module: nn.Module, format: str, recipe: str, prepack: bool | None) -> Experts | None:
+def _quantized_experts(module: nn.Module, format: str, recipe: str, prepack: bool | str | None) -> Experts | None:
     options = expert_options(module)
     if options is None:
         return None
@@ -116,7 +116,7 @@ def _quantize_joined(model: nn.Module, format: str, chosen: Filter, options: dic
 
 
 def quantize_(model: nn.Module, format: str, filter: Filter | None = None, *, activations: str | None = None,
-              recipe: str = "default", experts: bool = True, prepack: bool | None = None, fuse: bool = False
+              recipe: str = "default", experts: bool = True, prepack: bool | str | None = None, fuse: bool = False
               ) -> list[str]:
     """Replaces linear layers (and, with experts=True, mixture-of-experts layers) of a model by quantized ones.
 
@@ -133,7 +133,7 @@ def quantize_(model: nn.Module, format: str, filter: Filter | None = None, *, ac
     chosen = filter or default_filter
     if isinstance(model, nn.Linear):
         raise InvalidError("model is a torch.nn.Linear, which cannot be replaced in place: use Linear.from_float")
-    options = {"activations": activations, "recipe": recipe, "prepack": prepack}
+    options: dict[str, Any] = {"activations": activations, "recipe": recipe, "prepack": prepack}
     replaced = _quantize_joined(model, format, chosen, options) if fuse else []
     for name, module in list(model.named_modules()):
         made: nn.Module | None = None

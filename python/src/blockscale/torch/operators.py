@@ -11,6 +11,7 @@ blockscale.torch.training has layers that do.
     matmul(a, a_scales, b, b_scales, ...) -> D = alpha A B^T + beta C, with bias, activation and gate
     matmul_grouped(a, a_scales, b, b_scales, group_rows, ...) -> D, rows of each group times a matrix of its own
     pack(b, b_scales, ...) -> panels that matmul and matmul_grouped take as b_panels
+    unpack(panels, b, b_scales, ...) -> (codes, scales) of panels, in the shapes and types of b and b_scales; GPUs alone
     convert_scales(scales, rows, columns, from_layout, to_layout) -> scales
 
 How codes and scales lie in tensors: blockscale.torch._tensors.  In a place of a tensor that there is none of, operators
@@ -60,6 +61,9 @@ library.define("matmul_grouped(Tensor a, Tensor? a_scales, Tensor b, Tensor? b_s
 library.define('pack(Tensor b, Tensor? b_scales, str b_format="", *, str a_format="bf16", int rows=1, '
                'Tensor? b_tensor_scale=None, str b_layout="linear", str b_packing="default", bool b_divides=False, '
                'SymInt columns=0, str gate="none", bool grouped=False) -> Tensor', tags=(torch.Tag.pt2_compliant_tag,))
+library.define('unpack(Tensor b_panels, Tensor b, Tensor? b_scales, str b_format="", *, str a_format="bf16", '
+               'int rows=1, str gate="none", bool grouped=False) -> (Tensor, Tensor)',
+               tags=(torch.Tag.pt2_compliant_tag,))
 library.define("convert_scales(Tensor scales, SymInt rows, SymInt columns, str from_layout, str to_layout) -> Tensor",
                tags=(torch.Tag.pt2_compliant_tag,))
 
@@ -269,7 +273,14 @@ def _product(a: Tensor, a_scales: Tensor | None, b: Tensor, b_scales: Tensor | N
                               ("alpha", e.alpha), ("beta", e.beta), ("c", e.c), ("bias", e.bias),
                               ("b_panels", panels), ("group_rows", group_rows)])
     device = _tensors.device_of(a)
+    if _tensors.has_no_bytes(b):
+        if panels is None or not _plans.is_current(panels, b):
+            raise InvalidError("b has no codes, and b_panels is absent, or of another weight")
+        right = _tensors.alone(right)
     plan = _plans.find(device, left, right, e, columns, 0 if group_rows is None else b.shape[0])
+    if right.alone and panels is not None and panels.numel() != plan.panels_bytes:
+        raise InvalidError(f"b_panels has {panels.numel()} bytes: of b, which has no codes, there are "
+                           f"{plan.panels_bytes}")
     out = torch.empty(_plans.output_shape(a, b, gate, group_rows is not None), dtype=e.out_dtype, device=a.device)
     if panels is not None and (panels.numel() != plan.panels_bytes or not _plans.is_current(panels, b)):
         panels = None
@@ -359,6 +370,32 @@ def _template(a_format: str, rows: int, columns: int, b: Tensor, grouped: bool) 
     codes = torch.empty((*batch, rows, _tensors.row_units(form, "default", columns)), dtype=dtype, device=b.device)
     scales = torch.empty(scales_shape(form, "linear", batch, rows, columns), dtype=torch.uint8, device=b.device)
     return parts(codes, scales, None, form.name)
+
+
+@_implement("unpack")
+def _unpack(b_panels: Tensor, b: Tensor, b_scales: Tensor | None, b_format: str = "", *, a_format: str = "bf16",
+            rows: int = 1, gate: str = "none", grouped: bool = False) -> tuple[Tensor, Tensor]:
+    device = _tensors.same_device([("b_panels", b_panels), ("b", b)])
+    codes = torch.empty(b.shape, dtype=b.dtype, device=b.device)
+    if b_scales is None:
+        raise InvalidError("b_scales is absent: panels that can be unpacked are of formats with scales of blocks")
+    scales = torch.empty(b_scales.shape, dtype=b_scales.dtype, device=b.device)
+    made = parts(codes, scales, None, b_format, argument="b")
+    a = _template(a_format, rows, _tensors.columns_of(_tensors.format_of(made.format), "default", b.shape[-1]), b,
+                  grouped)
+    activation = "silu" if gate != "none" else "none"
+    plan = _plans.find(device, a, made, Epilogue(torch.bfloat16, gate=gate, activation=activation), 0,
+                       b.shape[0] if grouped else 0)
+    if plan.panels_bytes not in (0, b_panels.numel()):
+        raise InvalidError(f"b_panels has {b_panels.numel()} bytes: of a matrix of b's shape there are "
+                           f"{plan.panels_bytes}")
+    plan.unpack(a, made, b_panels)
+    return codes, scales
+
+
+@_fake("unpack")
+def _unpack_fake(b_panels: Tensor, b: Tensor, b_scales: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+    return b_panels.new_empty(b.shape, dtype=b.dtype), b_panels.new_empty(b_scales.shape, dtype=b_scales.dtype)
 
 
 @_fake("pack")

@@ -53,7 +53,7 @@ class BlockscaleConfig(QuantizationConfigMixin):
 
     def __init__(self, format: str = "mxfp4", modules_to_not_convert: list[str] | None = None, *,
                  activations: str | None = None, recipe: str = "default", convention: str = "modelopt",
-                 experts: bool = True, prepack: bool | None = None, quant_method: str = METHOD) -> None:
+                 experts: bool = True, prepack: bool | str | None = None, quant_method: str = METHOD) -> None:
         if quant_method != METHOD:
             raise InvalidError(f"quant_method={quant_method!r}: it is {METHOD!r}")
         self.quant_method: Any = METHOD
