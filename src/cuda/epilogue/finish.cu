@@ -5,6 +5,7 @@
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/quantize/block.cuh"
 #include "product/activation.h"
+#include "quick_gate.cuh"
 
 /* What is the same along a row. */
 struct finish_row {
@@ -118,35 +119,65 @@ __device__ static inline float load_sum(const bsmi_epilogue_parameters &e, const
     return sum;
 }
 
+/* Whether sums of a row become t by one factor, and biases at most. */
+__device__ static inline bool has_one_factor(const bsmi_epilogue_parameters &e, const finish_row &r)
+{
+    return r.a_exponent == 0 && r.b_exponents == nullptr && !r.adds_c
+           && (e.alpha == nullptr || e.alpha_per != BSM_PER_COLUMN);
+}
+
+/* t before the activation of columns [first, + count), count <= 8, of the product; the rest zeros. */
+__device__ static eight finished_sums(const bsmi_epilogue_parameters &e, const finish_row &r, int64_t first, int count)
+{
+    eight t;
+    if (count == 8 && e.sums_parts <= 1 && aligned_to(r.sums + first, 16)) {
+        const float4 a = *(const float4 *)(r.sums + first), b = *(const float4 *)(r.sums + first + 4);
+        t = { { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w } };
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; i++) t.x[i] = i < count ? load_sum(e, r, first + i) : 0;
+    }
+    const uint16_t *biases = (const uint16_t *)e.bias + r.bias_first + first;
+    if (count == 8 && has_one_factor(e, r) && r.adds_bias && e.bias_per != BSM_PER_ROW && e.bias_type == BSM_REAL_BF16
+        && aligned_to(biases, 16)) {
+        const uint4 b = *(const uint4 *)biases;
+        const uint32_t words[4] = { b.x, b.y, b.z, b.w };
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            t.x[i] = fmaf(r.factor, t.x[i],
+                          __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000));
+        return t;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < count) t.x[i] = finish_sum(e, r, t.x[i], first + i);
+    return t;
+}
+
 /* Columns [8 number, + count) of a row of D; the rest zeros. */
 __device__ static eight finish_eight(const bsmi_epilogue_parameters &e, const finish_row &r, int number, int count)
 {
-    eight t;
     const int64_t first = (int64_t)number * 8;
     if (e.gate == BSM_GATE_NONE) {
-        if (count == 8 && e.sums_parts <= 1 && aligned_to(r.sums + first, 16)) {
-            const float4 a = *(const float4 *)(r.sums + first), b = *(const float4 *)(r.sums + first + 4);
-            t = { { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w } };
-        } else {
+        eight t = finished_sums(e, r, first, count);
 #pragma unroll
-            for (int i = 0; i < 8; i++) t.x[i] = i < count ? load_sum(e, r, first + i) : 0;
-        }
-#pragma unroll
-        for (int i = 0; i < 8; i++) {
-            if (i >= count) continue;
-            t.x[i] = finish_sum(e, r, t.x[i], first + i);
-            if (e.activation != BSM_ACT_NONE) t.x[i] = activate(e.activation, t.x[i]);
-        }
+        for (int i = 0; i < 8; i++)
+            if (i < count && e.activation != BSM_ACT_NONE) t.x[i] = activate(e.activation, t.x[i]);
         return t;
     }
-    const bool split = e.gate == BSM_GATE_SPLIT;
+    const bool split = e.gate == BSM_GATE_SPLIT, quick = has_quick_gate(e);
+    const eight a = finished_sums(e, r, split ? first : 2 * first, split ? count : min(2 * count, 8)),
+                b = finished_sums(e, r, split ? e.n / 2 + first : 2 * first + 8, split ? count : max(2 * count - 8, 0));
+    eight t;
 #pragma unroll
     for (int i = 0; i < 8; i++) {
+        const float gate = split ? a.x[i] : i < 4 ? a.x[2 * i % 8] : b.x[2 * i % 8],
+                    up = split ? b.x[i] : i < 4 ? a.x[2 * i % 8 + 1] : b.x[2 * i % 8 + 1];
+        bool sure = false;
         t.x[i] = 0;
         if (i >= count) continue;
-        const int64_t gate = split ? first + i : 2 * (first + i), up = split ? e.n / 2 + first + i : gate + 1;
-        t.x[i] = activate_gated(e.activation, finish_sum(e, r, load_sum(e, r, gate), gate),
-                                 finish_sum(e, r, load_sum(e, r, up), up));
+        if (quick) t.x[i] = quick_gated(e.activation, gate, up, &sure);
+        if (!sure) t.x[i] = activate_gated(e.activation, gate, up);
     }
     return t;
 }

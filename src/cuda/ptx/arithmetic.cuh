@@ -107,6 +107,21 @@ __device__ static inline uint32_t ptx_cvt_rz_f16x2(float high, float low)
     return d;
 }
 
+/* 2^x and 1/x, each within 2^-22 of it (9.7.3.21 ex2, 9.7.3.13 rcp). */
+__device__ static inline float ptx_ex2_approx(float x)
+{
+    float d;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(d) : "f"(x));
+    return d;
+}
+
+__device__ static inline float ptx_rcp_approx(float x)
+{
+    float d;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(d) : "f"(x));
+    return d;
+}
+
 /* All `threads` threads of the barrier have arrived; true if the condition holds for one of them (9.7.13.1 barrier). */
 __device__ static inline bool ptx_barrier_or(int barrier, int threads, bool condition)
 {

@@ -136,8 +136,42 @@ static void special_numbers(struct test *t)
     contexts_close(&c);
 }
 
+/* Gates that are computed in fp32 where that tells the bf16 number: among so many are some near the middle of two, and
+ * some beyond its reach. */
+static void gates_to_bf16(struct test *t)
+{
+    enum { M = 24, N = 256, K = 8 };
+    static const bsm_activation activations[] = { BSM_ACT_SWIGLU_CLAMPED, BSM_ACT_SILU };
+    const float alphas[] = { 0.7f, 40.0f };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int kernel = kernel_number(c.gpu, simt_kernel(), BSM_FORMAT_BF16, BSM_FORMAT_BF16);
+    CHECK_OR_RETURN(t, kernel >= 0 && bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
+    for (int i = 0; i < 16; i++) {
+        const struct shape of_a = { .format = BSM_FORMAT_BF16, .rows = M, .columns = K },
+                           of_b = { .format = BSM_FORMAT_BF16, .rows = N, .columns = K },
+                           of_d = { .format = BSM_FORMAT_BF16, .rows = M, .columns = N / 2 - i / 8 };
+        struct operand a = operand_make(&of_a, 0xff), b = operand_make(&of_b, 0xff), d = operand_make(&of_d, 0xff);
+        uint16_t bias[N];
+        b.m.rows -= i / 8 * 2;                    /* a row whose last columns are no whole eight */
+        operand_fill(t, &a, false), operand_fill(t, &b, false);
+        for (int j = 0; j < N; j++) bias[j] = (uint16_t)(rnd_below(t, 2) << 15 | (0x3e00 + rnd_below(t, 0x200)));
+        const struct run run = { .a = &a, .b = &b, .d = &d, .alphas = 1, .biases = i / 4 % 2 == 0 ? N : 0,
+                                 .call = { .struct_size = sizeof(bsm_matmul), .alpha = &alphas[i / 4 % 2],
+                                           .bias = i / 4 % 2 == 0 ? bias : NULL, .bias_type = BSM_REAL_BF16,
+                                           .bias_per = BSM_PER_COLUMN, .activation = activations[i % 2],
+                                           .gate = (bsm_gate)(1 + i / 2 % 2) } };
+        char what[80];
+        snprintf(what, sizeof what, "gate %d, activation %d, number %d", (int)run.call.gate, (int)run.call.activation,
+                 i);
+        run_both(t, &c, &run, what);
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_output_format), TEST(special_numbers) };
+    static const struct test_case cases[] = { TEST(every_output_format), TEST(special_numbers), TEST(gates_to_bf16) };
     return TEST_MAIN(argc, argv, cases);
 }
