@@ -7,8 +7,8 @@
 
 /* Errors are relative.  The exponent x has the constant's and the product's, 2^-23.7 of it in all, which for |x| <= 24
  * is 2^-19.6 of 2^x; ex2.approx adds 2^-22, rcp.approx 2^-23, and the sum, the clamped up and two products 2^-24 each.
- * Together less than 2^-19; a fp32 number has 2^24 units of its last place at most, so the result is off by less than 32
- * of them, and the number in double, rounded to fp32, by one half. */
+ * Together less than 2^-19; a fp32 number has 2^24 units of its last place at most, so the result is off by less than
+ * 32 of them, and the number in double, rounded to fp32, by one half. */
 enum { QUICK_GATE_UNITS = 64 };
 
 /* g / (1 + exp(-factor g)) * up; *sure: its bf16 is that of the activation in double. */
