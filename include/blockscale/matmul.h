@@ -83,12 +83,20 @@ typedef enum bsm_order {
     BSM_ORDER_K,                         /* one order for every M and N, that of the machine for the pair: below */
     BSM_ORDER_ANY,                       /* whichever is faster: bits might depend on M, N and the GPU */
     BSM_ORDER_PORTABLE,                  /* the portable order, the same bits on every machine: top of this file */
+    BSM_ORDER_SPLIT_K,                   /* as K, but two parts of K where weights are prepacked for Hopper: below */
     BSM_ORDER_COUNT
 } bsm_order;
 
 /* BSM_ORDER_K means the order of sums that the machine's kernels have for the pair of formats.  It depends on that pair
  * and on the CPU features that the context may use (context.h), or on the GPU, and on nothing else: every kernel that
  * may be chosen, for one row of A or for thousands, has its bits.  bsm_plan_describe says which order it is.
+ * BSM_ORDER_SPLIT_K is an order of its own, and as much a promise, on Hopper with prepacked weights (b_panels): B of
+ * MXFP4 or NVFP4, K-major, packed BSM_PACKING_LOW_FIRST, by A of any format but fp16 (and MXFP4, if B is MXFP4),
+ * without groups, K even and more than 768.  With n = ceil(K/384), S is S1 + S2, rounded once to fp32: S1 is the sum of
+ * the first 384 ceil(n/2) columns, S2 of the others, each as BSM_ORDER_K has it.  Nothing but K and the formats decides
+ * that: every M and N have the same bits.  Sums of fallback rows, which no tensor core makes, are not divided.  The
+ * bound is that of BSM_ORDER_K: an element's chains are shorter.  For everything else, weights as they are stored and
+ * other machines too, it means BSM_ORDER_K.
  * BSM_ORDER_PORTABLE means one order for every machine, at the speed of vector units: for results that machines of
  * several kinds must agree on.  Kernels of other orders are not taken for it, forced ones neither.  On a GPU a thread
  * computes an element.
@@ -152,11 +160,12 @@ typedef enum bsm_per {
  *            multiples of 32 (64: NVFP4 in GGUF's blocks, sparse blocks of 32).  Groups of other sizes are filled up
  *            with columns of zeros in A and B before these are quantized.  B is read as it is stored.
  *   compute  EXACT, or the permission FAST.
- *   order    K, the permission ANY, or PORTABLE.
+ *   order    K, the permission ANY, PORTABLE, or SPLIT_K.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU
  *            contexts: NULL.
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B (prepacked weights), aligned to 64 bytes: read in its place
- *            where the product's kernel reads such, with the same bits (BSM_ORDER_ANY on a GPU: within its bound).  b
+ *            where the product's kernel reads such, with the same bits (BSM_ORDER_ANY on a GPU: within its bound;
+ *            BSM_ORDER_SPLIT_K: in that order).  b
  *            is still given, and read where the kernel reads others.  On a GPU they lie in device memory, and nothing
  *            checks that they are this B's.  On a GPU of NVIDIA B may be these alone: b describes it, and b->data and
  *            b->scales are NULL.  See bsm_plan_unpack_b.
@@ -246,7 +255,7 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
  * pair of formats, gate, compute and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel
  * reads B as it is stored (CPU kernels for few rows of A, up to 8, but one row by MXFP4, MXFP8 or NVFP4 with AMX; AMX's
  * for more rows; portable ones; groups along K; GPUs but Hopper, those of compute capability 12.x and gfx950; on the
- * former two more rows of A than 4096 (12.x: some 64) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
+ * former two more rows of A than 4096 (12.x: some 64; not for BSM_ORDER_SPLIT_K) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
  * rounds them: then B is kept as it was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot
  * be counted.
  * Of a sparse B, and of an MN-major one that kernels do not read as it is stored (those of compute capability 10.x do

@@ -11,6 +11,9 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
                               "else tensor cores along K in fp32");
     else if (c->a.form == BSMI_FORM_REQUANTIZED)
         snprintf(text, bytes, "tensor cores along each 256 columns of K, added in fp32");
+    else if (c->gemm >= 0 && bsmi_gemm_has_k_parts(&bsmi_gemm_instances[c->gemm]))
+        snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts added",
+                 bsmi_gemm_instances[c->gemm].k_parts);
     else if (c->parts > 1)
         snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
                  c->split_k ? " in an epilogue of their own" : "");

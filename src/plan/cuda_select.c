@@ -93,10 +93,22 @@ struct bsmi_read_majors bsmi_cuda_read_majors(const bsm_context *context, const 
     return reads;
 }
 
+/* Whether prepacked weights are multiplied in the order BSM_ORDER_SPLIT_K: whatever M and N are. */
+static bool splits_k(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p)
+{
+    if (p->order != BSM_ORDER_SPLIT_K || !bsmi_cuda_has_split_k_order(p)) return false;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (gpu->gemms[i] != NULL && bsmi_gemm_has_k_parts(&bsmi_gemm_instances[i])
+            && serves(i, p->a.format, p->b.format) && bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
+            return true;
+    return false;
+}
+
 /* Of those that read prepacked weights, or of the others; -1: none.  One that the table does not know is taken only
  * where it knows none, and one for groups only where it knows what that takes without them. */
 static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, bool prepacked, double *least)
 {
+    const bool k_parts = prepacked && splits_k(gpu, p);
     const bool codes = takes_codes(gpu, p->a.format, p->b.format);
     int chosen = -1;
     *least = 0;
@@ -104,6 +116,7 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
         if (gpu->gemms[i] == NULL || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[i]) != prepacked
             || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16)
             || bsmi_gemm_instances[i].column_groups != (p->column_groups > 0) || bsmi_gemm_instances[i].splits_k
+            || bsmi_gemm_has_k_parts(&bsmi_gemm_instances[i]) != k_parts
             || (bsmi_gemm_instances[i].adds_up_groups && p->groups == 0 && bsmi_gemm_instances[i].cost.single == 0)
             || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
             continue;
@@ -227,7 +240,8 @@ bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct b
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const bool rows = other->gemm >= 0 && bsmi_gemm_instances[other->gemm].operands == BSMI_OPERANDS_BF16
-                      && p->column_groups == 0 && (p->groups > 0 || p->m <= MOST_PREPACKED_ROWS);
+                      && p->column_groups == 0
+                      && (p->groups > 0 || p->m <= MOST_PREPACKED_ROWS || splits_k(gpu, p));
     double least = 0;
     int gemm = -1;
     *c = (struct bsmi_cuda_multiply){ .gemm = -1 };
@@ -241,7 +255,7 @@ bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct b
     }
     if (forced < 0 && rows) gemm = fastest_gemm(gpu, p, true, &least);
     if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PREPACK] == NULL
-        || (forced < 0 && least > bsmi_cuda_cost(gpu, other->gemm, p)))
+        || (forced < 0 && !splits_k(gpu, p) && least > bsmi_cuda_cost(gpu, other->gemm, p)))
         return BSM_OK;
     const bsm_status status = bsmi_cuda_prepare(gpu, p, gemm, c);
     if (status == BSM_OK && !bsmi_cuda_has_kernels(gpu, p, c)) c->gemm = -1;

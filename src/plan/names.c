@@ -31,7 +31,7 @@ int bsm_compute_from_name(const char *name)
     return -1;
 }
 
-static const char *const orders[BSM_ORDER_COUNT] = { "k", "any", "portable" };
+static const char *const orders[BSM_ORDER_COUNT] = { "k", "any", "portable", "split_k" };
 
 const char *bsm_order_name(int order) { return order >= 0 && order < BSM_ORDER_COUNT ? orders[order] : NULL; }
 

@@ -262,6 +262,8 @@ def product(rng, limits):
         _groups_along_k(own, problem)
     if _chance(own, 0.02 if limits.cuda else 0.12):
         problem["order"] = "portable"
+    if limits.cuda and not groups and problem["via"] == "panels" and b in ("mxfp4", "nvfp4") and _chance(own, 0.3):
+        _split_k(own, problem)
     if not limits.cuda and _chance(own, 0.2):
         for operand in own.choice(["ab", "ab", "a", "b"]):
             problem[operand]["data"] = "edges"
@@ -269,6 +271,13 @@ def product(rng, limits):
         _narrow(own, problem)
     _make_sparse(problem)
     return problem
+
+
+def _split_k(rng, problem):
+    """K in two parts, where it is long enough."""
+    problem["order"] = "split_k"
+    if problem["m"] * problem["n"] <= 1 << 14 and "column_groups" not in problem:
+        problem["k"] = 2 * rng.randrange(380, 800)
 
 
 def _draw_d(rng, d, name):

@@ -422,7 +422,7 @@ class Runner:
                 self.context.force(self.lib.kernels[kernel_of(described)])      # matmul.h: its order is the CPU's
             if kernel_of(described).startswith("cuda_tcgen05_sparse"):
                 relation = None                        # which is dense, and has sums of its own
-            if relation and not self._run_relation(relation[0].product, note):
+            if relation and not self._run_relation(problem, relation[0].product, note):
                 relation = None
         finally:
             self.context.force(-1)
@@ -495,8 +495,9 @@ class Runner:
         if name and kernel_of(described) != name[0]:
             raise Wrong("%s was forced, and another kernel was planned: %s" % (name[0], described))
 
-    def _run_relation(self, product, note):
-        """Whether it ran; under a forced kernel, by that kernel, for kernels on a GPU may have orders of their own."""
+    def _run_relation(self, problem, product, note):
+        """Whether it ran; under a forced kernel, by that kernel, for kernels on a GPU may have orders of their own.
+        In the order split_k with prepacked weights, too."""
         if self.context.forced >= 0:
             try:
                 with Plan(self.context, product) as plan:
@@ -506,6 +507,11 @@ class Runner:
                     raise
                 note("refused: the forced kernel does not serve the part", 1)
                 return False
+        if problem.get("order") == "split_k" and problem["via"] == "panels":
+            with Plan(self.context, product) as plan:
+                note("products in two parts of K", int("_split_k" in plan.describe()))
+                self._run_plan("panels", plan, product, None, 1, note)
+            return True
         self.lib.call("bsm_multiply", self.context.handle, ctypes.byref(product))
         return True
 
@@ -539,7 +545,8 @@ class Runner:
     def _relation(self, image, problem, numbers, main, storages):
         """(call, batch, rows, columns) of a second product whose D must be a part of the first, or None."""
         kind = problem.get("relation")
-        if kind is None or 0 in (numbers.m, numbers.n) or problem.get("order") == "any":
+        if kind is None or 0 in (numbers.m, numbers.n) or problem.get("order") == "any" \
+                or (kind, problem.get("order")) == ("storage", "split_k"):
             return None
         rng = data.generator(problem["data_seed"], 6)
         batch, rows, columns = int(rng.integers(numbers.matrices)), slice(0, numbers.m), slice(0, numbers.n)

@@ -388,6 +388,7 @@ typedef enum bsm_order {
     BSM_ORDER_K,
     BSM_ORDER_ANY,
     BSM_ORDER_PORTABLE,
+    BSM_ORDER_SPLIT_K,
     BSM_ORDER_COUNT
 } bsm_order;
 typedef enum bsm_per {

@@ -67,6 +67,8 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (bsmi_gemm_reads_any_scales(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "it wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants rows of B in whole bytes: an even K";
+    else if (bsmi_gemm_has_k_parts(gemm) && !bsmi_cuda_has_split_k_order(p))
+        rule = "it sums two parts of K: it wants K of more than 768, no groups, and A other than MXFP4 where B is";
     else if (gemm->adds_up_groups && p->groups > BSMI_MOST_GROUPS_IN_KERNEL) rule = "it wants 512 groups or less";
     else if (!bsmi_gemm_reads_prepacked(gemm) && !bsmi_cuda_can_map(&rows))
         rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";

@@ -215,6 +215,9 @@ const char *bsmi_cuda_rule_of_panels_alone(const struct bsmi_cuda_gpu *gpu, cons
 /* Puts the kernel that writes codes and scales of product->b_panels to product->b into the product's stream. */
 bsm_status bsmi_cuda_unpack(bsm_context *context, const struct bsmi_product *product);
 
+/* Whether BSM_ORDER_SPLIT_K divides K where weights are prepacked: a question of the pair, of K and of groups alone. */
+bool bsmi_cuda_has_split_k_order(const struct bsmi_product *product);
+
 /* Steps of K that the slices of prepacked weights have. */
 int64_t bsmi_cuda_prepacked_steps(int64_t k);
 

@@ -13,6 +13,14 @@ static int64_t exponent_bytes(const struct bsmi_matrix *b)
     return bsmi_round_up((words_used(b) + 1) * (int64_t)sizeof(int32_t), BSMI_CUDA_ALIGNMENT);
 }
 
+bool bsmi_cuda_has_split_k_order(const struct bsmi_product *p)
+{
+    const bool weights = p->b.format == BSM_MXFP4 || p->b.format == BSM_NVFP4,
+               integers = p->a.format == BSM_MXFP4 && p->b.format == BSM_MXFP4;
+    return weights && !integers && p->a.element != BSM_FP16 && p->groups == 0 && p->column_groups == 0
+           && p->k > BSMI_SPLIT_K_COLUMNS && p->k % 2 == 0;
+}
+
 int64_t bsmi_cuda_prepacked_steps(int64_t k) { return bsmi_prepacked_slices(k) * BSMI_PREPACKED_STEPS; }
 
 const unsigned char *bsmi_cuda_kept_codes(const struct bsmi_product *p)

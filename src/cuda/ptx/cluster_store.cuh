@@ -10,6 +10,13 @@ __device__ static inline void st_async_v4(uint32_t address, uint4 v, uint32_t ba
                  "r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(barrier) : "memory");
 }
 
+/* The same of sums, which stay in the registers that wgmma has left them in. */
+__device__ static inline void st_async_v4(uint32_t address, const float (&v)[4], uint32_t barrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::
+                 "r"(address), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "r"(barrier) : "memory");
+}
+
 /* st.shared::cluster (9.7.9.11): an address from mapa_shared_cluster. */
 __device__ static inline void store_shared_cluster(uint32_t address, uint32_t value)
 {

@@ -77,16 +77,20 @@
 #define PREPACKED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
 /* Mixed input, rows of prepacked weights. */
-#define MIXED_INPUT_ROWS(prefix, what, block, tile, rows, groups, ...) \
-    { NAMES(#prefix "_", tile, "mixed_input_prepacked_" #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
+#define MIXED_INPUT_ROWS(prefix, in_file, what, block, parts, tile, rows, groups, ...) \
+    { NAMES(#prefix "_", tile, in_file #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .k_parts = parts, \
       .source = BSMI_SOURCE_PREPACKED, .codes = what, .schedule = BSMI_SCHEDULE_ROWS, \
       .fallback = BSMI_FALLBACK_IN_KERNEL, TILE(rows, 64 * (groups), 1, 1), \
       .threads = BSMI_MIXED_INPUT_ROWS_THREADS(groups), .sm_ctas = 1, \
-      .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, rows, groups, __VA_ARGS__), \
+      .shared_bytes = BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(block, parts, rows, groups, __VA_ARGS__), \
       .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .halves = BSMI_MIXED_INPUT_ROWS_HALVES(rows, groups), \
       .cost = BSMI_COST_##prefix##_##tile },
-#define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
-#define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+#define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, 1, __VA_ARGS__)
+#define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, 1, __VA_ARGS__)
+#define SPLIT_K_MXFP4(...) \
+    MIXED_INPUT_ROWS(mxfp4, "mixed_input_split_k_", BSMI_CODES_MXFP4, 32, BSMI_K_PARTS, __VA_ARGS__)
+#define SPLIT_K_NVFP4(...) \
+    MIXED_INPUT_ROWS(nvfp4, "mixed_input_split_k_", BSMI_CODES_NVFP4, 16, BSMI_K_PARTS, __VA_ARGS__)
 
 /* Mixed input, groups of rows of A with prepacked weights. */
 #define MIXED_INPUT_GROUPS(prefix, what, block, tile, rows, groups, ...) \
@@ -182,6 +186,8 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_NVFP4)
     BSMI_SM90_MIXED_INPUT_ROWS(ROWS_MXFP4)
     BSMI_SM90_MIXED_INPUT_ROWS(ROWS_NVFP4)
+    BSMI_SM90_MIXED_INPUT_SPLIT_K(SPLIT_K_MXFP4)
+    BSMI_SM90_MIXED_INPUT_SPLIT_K(SPLIT_K_NVFP4)
     BSMI_SM90_MIXED_INPUT_GROUPS(GROUPS_MXFP4)
     BSMI_SM90_MIXED_INPUT_GROUPS(GROUPS_NVFP4)
     BSMI_SM90_FAST(FP8_REQUANTIZED)

@@ -64,7 +64,8 @@ static const struct cli_option options[] = {
       "not compared with the exact one",
       CLI_COMPUTE(struct matmul_settings, compute) },
     { "--order", 0, "HOW",
-      "of sums: k, the same for every M and N; any, which permits others; or portable, the same on every machine",
+      "of sums: k, the same for every M and N; any, which permits others; or portable, the same on every machine; "
+      "split_k, as k, but two parts of K where weights are prepacked on Hopper",
       CLI_ORDER(struct matmul_settings, order) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },

@@ -92,23 +92,36 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
     X(128x128_rows_prepacked,128, 2,  6, 3) \
     X(256x128_rows_prepacked,256, 2,  4, 2)
 
+/* The same, K in two parts (prepacked_layout.h), one for each CTA of a cluster: BSM_ORDER_SPLIT_K. */
+/*    tile            rows g  st codes */
+#define BSMI_SM90_MIXED_INPUT_SPLIT_K(X) \
+    X(64x128_split_k,  64, 2, 14, 3) \
+    X(128x128_split_k,128, 2,  6, 3)
+
 /* Whose tiles of a last round that would leave half of the SMs idle come in halves. */
 #define BSMI_MIXED_INPUT_ROWS_HALVES(rows, groups) ((rows) == 256 && (groups) == 2)
 
 /* Two warps load, of a warpgroup that gives several others its registers. */
 #define BSMI_MIXED_INPUT_ROWS_THREADS(groups) ((groups) == 1 ? 128 + 64 : 128 * ((groups) + 1))
 
+/* Of a warpgroup, sums on their way to D; before that, of a part of K, those that the other CTA gives of half of the
+ * rows. */
+#define BSMI_MIXED_INPUT_ROWS_CHUNK_BYTES(parts, rows) \
+    ((parts) > 1 && (rows) * 128 > 4 * 80 * 32 ? (rows) * 128 : 4 * 80 * 32)
+
 /* Shared memory from its beginning: the rings of A's rows and of slices; tables of rows and columns; sums on their way
  * to D; barriers. */
-#define BSMI_MIXED_INPUT_ROWS_REGIONS(X, block, rows, groups, stages, code_stages)     \
-    X(A, (stages) * (rows) * BSMI_K_STEP * 2)                                          \
-    X(CODES, (code_stages) * (groups) * BSMI_PREPACKED_SLICE_BYTES(block))             \
-    X(TABLES, (groups) * 12 * ((rows) + 64))                                           \
-    X(CHUNKS, (groups) * 4 * 80 * 32)                                                  \
-    X(FULL, (stages) * 8)                                                              \
-    X(EMPTY, (stages) * 8)                                                             \
-    X(CODES_FULL, (code_stages) * 8)                                                   \
-    X(CODES_EMPTY, (code_stages) * 8)
+#define BSMI_MIXED_INPUT_ROWS_REGIONS(X, block, parts, rows, groups, stages, code_stages) \
+    X(A, (stages) * (rows) * BSMI_K_STEP * 2)                                             \
+    X(CODES, (code_stages) * (groups) * BSMI_PREPACKED_SLICE_BYTES(block))                \
+    X(TABLES, (groups) * 12 * ((rows) + 64))                                              \
+    X(CHUNKS, (groups) * BSMI_MIXED_INPUT_ROWS_CHUNK_BYTES(parts, rows))                  \
+    X(FULL, (stages) * 8)                                                                 \
+    X(EMPTY, (stages) * 8)                                                                \
+    X(CODES_FULL, (code_stages) * 8)                                                      \
+    X(CODES_EMPTY, (code_stages) * 8)                                                     \
+    X(GIVEN, (parts) > 1 ? (groups) * 8 : 0)                                              \
+    X(TAKEN, (parts) > 1 ? (groups) * 8 : 0)
 
 #define BSMI_MIXED_INPUT_ROWS_SHARED_BYTES(...) (0 BSMI_MIXED_INPUT_ROWS_REGIONS(BSMI_MIXED_INPUT_ADD, __VA_ARGS__))
 

@@ -20,12 +20,8 @@
 #include "cuda/sm90/epilogue/mixed_input_epilogue.cuh"
 #include "cuda/sm90/operand/prepacked_registers.cuh"
 #include "cuda/sm90/pipeline/mixed_input_rows_producer.cuh"
+#include "exchanged_sums.cuh"
 #include "mixed_input_multiply.cuh"
-
-/* Of tiles that come in halves. */
-template <class CONFIG> struct half_config : CONFIG {
-    static constexpr int ROWS = CONFIG::ROWS / 2, PRODUCT_SUMS = ROWS / 2;
-};
 
 /* Codes and scales of a step, a thread's two rows. */
 template <class CODES> struct step_codes {
@@ -279,6 +275,38 @@ __device__ __forceinline__ static int64_t consume_tiles(const bsmi_mixed_input_p
     return number;
 }
 
+/* No CTA ends while the other one may still give it sums, or arrive on its barriers. */
+template <class CONFIG> __device__ static inline void end_together()
+{
+    if (CONFIG::PARTS == 1) return;
+    __syncwarp();
+    synchronize_ctas(false);
+}
+
+/* Tiles of which the CTA has a part of K: it gives the other one its sums of half of the rows, and finishes the other
+ * half. */
+template <class CONFIG>
+__device__ __forceinline__ static void consume_parts(const bsmi_mixed_input_parameters &p, rows_consumer<CONFIG> &c)
+{
+    using HALF = half_config<CONFIG>;
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t steps = k_part_of<CONFIG>(p).steps;
+    uint32_t n = 0;
+    for (int64_t number = first_rows_tile<CONFIG>(); number < tiles; number += rows_tiles_at_one_time<CONFIG>(), n++) {
+        transposed_sums<CONFIG> sums;
+        transposed_sums<HALF> finished;
+        gemm_tile tile = half_of_tile<CONFIG>(rows_tile_at<CONFIG>(p, number), cluster_ctarank());
+        tile.column += (int32_t)c.at.group * 64;
+        expect_sums<CONFIG>(c.at);
+        prepacked_finish finish = begin_prepacked_finish<HALF>(p, tile, c.at);
+        sum_rows<CONFIG, CONFIG>(sums[0], c, steps);
+        read_row_exponents<HALF>(p, tile, finish);
+        exchange_sums<CONFIG>(c.at, n, sums[0], finished[0]);
+        finish_rows_tile<HALF>(p, finish, tile, c.at, finished);
+        release_sums<CONFIG>(c.at);
+    }
+}
+
 template <class CONFIG>
 __device__ __forceinline__ static void consume_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
@@ -286,7 +314,10 @@ __device__ __forceinline__ static void consume_rows(const bsmi_mixed_input_param
     rows_consumer<CONFIG> c = rows_consumer_of<CONFIG>(shared);
     c.never = p.segment_count > BSMI_MOST_SEGMENTS ? shared + 1024 : 0;
     const int64_t tiles = gemm_tiles(p);
-    if constexpr (CONFIG::HALVES) {
+    if constexpr (CONFIG::PARTS > 1) {
+        consume_parts<CONFIG>(p, c);
+        end_together<CONFIG>();
+    } else if constexpr (CONFIG::HALVES) {
         const int64_t number = consume_tiles<CONFIG, CONFIG>(p, c, blockIdx.x, min(tiles, p.whole_tiles));
         consume_tiles<CONFIG, half_config<CONFIG>>(p, c, number, tiles);
     } else {
@@ -300,6 +331,7 @@ template <class CONFIG> __device__ static inline void initialize_rows_barriers(u
 {
     initialize_ring<CONFIG>(shared, 1, CONFIG::GROUPS);
     initialize_ring<typename CONFIG::codes_ring>(shared, 1, CONFIG::WARPS);
+    if constexpr (CONFIG::PARTS > 1) initialize_exchange<CONFIG>(shared);
     fence_mbarrier_init();
 }
 
@@ -310,6 +342,7 @@ __device__ static inline void produce_rows(const bsmi_mixed_input_parameters &p,
     if constexpr (CONFIG::GROUPS > 1) setmaxnreg_dec<CONFIG::PRODUCER>();
     if (loader == 0 && elect_sync()) load_slices<CONFIG>(p, shared, -1, slices);
     if (loader == 1 && elect_sync()) load_steps_of_rows<CONFIG>(p, shared);
+    end_together<CONFIG>();
 }
 
 /* Weights are loaded before the kernels in front of this one have ended, rows of A behind them. */
@@ -328,16 +361,17 @@ __device__ __forceinline__ static void mixed_input_rows_gemm(const bsmi_mixed_in
     }
     if (loader == 1 && elect_sync()) prefetch_tensormap(&p.a);
     if (loader < 0) clear_missing_rows<CONFIG>(p, shared);
-    __syncthreads();
+    if (CONFIG::PARTS > 1) __syncwarp();
+    synchronize_ctas(CONFIG::PARTS == 1);
     griddepcontrol_launch_dependents();
     if (loader < 0) consume_rows<CONFIG>(p, shared);
     else produce_rows<CONFIG>(p, shared, loader, slices);
 }
 
-/* The arguments behind `tile` are the table's columns. */
-#define MIXED_INPUT_ROWS_KERNEL(codes, tile, rows, groups, ...)                                                        \
+/* parts: of K, a CTA each.  The arguments behind `tile` are the table's columns. */
+#define MIXED_INPUT_ROWS_KERNEL(codes, parts, tile, rows, groups, ...)                                                 \
     extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_ROWS_THREADS(groups), 1)                             \
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_mixed_input_parameters p)                              \
     {                                                                                                                  \
-        mixed_input_rows_gemm<mixed_input_rows_config<codes_##codes, rows, groups, __VA_ARGS__>>(p);                   \
+        mixed_input_rows_gemm<mixed_input_rows_config<codes_##codes, parts, rows, groups, __VA_ARGS__>>(p);            \
     }

@@ -17,6 +17,12 @@ enum {
     BSMI_PREPACKED_STEP_BYTES = BSMI_PREPACKED_CODE_BYTES / BSMI_PREPACKED_STEPS   /* of codes */
 };
 
+/* BSM_ORDER_SPLIT_K: K of more than so many columns has two parts, whole slices, of which the first has as many as the
+ * second or one more. */
+enum { BSMI_K_PARTS = 2, BSMI_SPLIT_K_COLUMNS = 2 * BSMI_PREPACKED_COLUMNS };
+
+#define BSMI_FIRST_PART_SLICES(slices) (((slices) + 1) / BSMI_K_PARTS)
+
 /* block: 32 or 16 columns have a scale. */
 #define BSMI_PREPACKED_SLICE_BYTES(block) \
     (BSMI_PREPACKED_CODE_BYTES + BSMI_PREPACKED_ROWS * BSMI_PREPACKED_COLUMNS / (block))

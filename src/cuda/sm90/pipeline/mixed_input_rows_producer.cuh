@@ -23,6 +23,22 @@ __device__ static inline gemm_tile rows_tile_at(const bsmi_mixed_input_parameter
     return tile;
 }
 
+/* The tiles of a CTA, or of a cluster, whose CTAs have parts of K. */
+template <class CONFIG> __device__ static inline int64_t first_rows_tile() { return blockIdx.x / CONFIG::PARTS; }
+template <class CONFIG> __device__ static inline int64_t rows_tiles_at_one_time() { return gridDim.x / CONFIG::PARTS; }
+
+/* This CTA's part of K. */
+struct k_part { int32_t first_slice, steps; };
+
+template <class CONFIG> __device__ static inline k_part k_part_of(const bsmi_mixed_input_parameters &p)
+{
+    const int32_t steps = p.segments[0].blocks;
+    if constexpr (CONFIG::PARTS == 1) return { 0, steps };
+    const int32_t first = BSMI_FIRST_PART_SLICES((steps + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS);
+    if (cluster_ctarank() == 0) return { 0, first * CONFIG::CODE_STEPS };
+    return { first, steps - first * CONFIG::CODE_STEPS };
+}
+
 /* Where the loader of slices is. */
 template <class CONFIG> struct slice_loader {
     gemm_ring<typename CONFIG::codes_ring> ring;
@@ -50,14 +66,17 @@ __device__ static inline void begin_tile(const bsmi_mixed_input_parameters &p, s
 {
     const gemm_tile tile = rows_tile_at<CONFIG>(p, at.number);
     prefetch_exponents<CONFIG>(p, tile);
-    at.left = (p.segments[0].blocks + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
+    const k_part part = k_part_of<CONFIG>(p);
+    at.left = (part.steps + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS;
     first_slices<CONFIG>(p, tile, at.from);
+#pragma unroll
+    for (int g = 0; g < CONFIG::GROUPS; g++) at.from[g] += (int64_t)part.first_slice * CONFIG::SLICE_BYTES;
 }
 
 template <class CONFIG>
 __device__ static inline slice_loader<CONFIG> slice_loader_of(const bsmi_mixed_input_parameters &p)
 {
-    slice_loader<CONFIG> at = { ring_of_producer<typename CONFIG::codes_ring>(), (int64_t)blockIdx.x, 0, {} };
+    slice_loader<CONFIG> at = { ring_of_producer<typename CONFIG::codes_ring>(), first_rows_tile<CONFIG>(), 0, {} };
     if (at.number < gemm_tiles(p)) begin_tile<CONFIG>(p, at);
     return at;
 }
@@ -94,7 +113,7 @@ __device__ static inline void load_slices(const bsmi_mixed_input_parameters &p, 
         }
         at.ring.next();
         if (--at.left > 0) continue;
-        at.number += gridDim.x;
+        at.number += rows_tiles_at_one_time<CONFIG>();
         if (at.number < tiles) begin_tile<CONFIG>(p, at);
     }
 }
@@ -105,20 +124,22 @@ __device__ static inline void load_steps_of_rows(const bsmi_mixed_input_paramete
 {
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     const int64_t tiles = gemm_tiles(p);
-    const int32_t steps = p.segments[0].blocks;
+    const k_part part = k_part_of<CONFIG>(p);
+    const int32_t steps = part.steps, first_column = part.first_slice * BSMI_PREPACKED_COLUMNS;
+    const int64_t first_tile = first_rows_tile<CONFIG>();
     const int32_t box_bytes = p.a_box_rows * CONFIG::K_BYTES;
-    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
+    for (int64_t number = first_tile; number < tiles; number += rows_tiles_at_one_time<CONFIG>()) {
         const gemm_tile tile = rows_tile_at<CONFIG>(p, number);
         const bool two_boxes = CONFIG::HALVES && number < p.whole_tiles && p.whole_tiles < p.tiles;
         const int32_t matrix = matrix_of_a(p, tile);
-        if (number == blockIdx.x) griddepcontrol_wait();
+        if (number == first_tile) griddepcontrol_wait();
 #pragma unroll 1
         for (int32_t step = 0; step < steps; step++, ring.next()) {
             const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
             mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
             const uint32_t to = shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES;
             mbarrier_arrive_expect_tx(full, two_boxes ? 2 * box_bytes : box_bytes);
-            tensor_load(to, &p.a, step * BSMI_K_STEP, tile.row, matrix, full);
+            tensor_load(to, &p.a, first_column + step * BSMI_K_STEP, tile.row, matrix, full);
             if (two_boxes)
                 tensor_load(to + box_bytes, &p.a, step * BSMI_K_STEP, tile.row + CONFIG::ROWS / 2, matrix, full);
         }

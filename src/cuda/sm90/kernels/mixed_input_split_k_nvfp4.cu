@@ -1,0 +1,6 @@
+/* The mixed-input GEMM kernels for prepacked NVFP4, K in two parts. */
+#include "cuda/sm90/mainloop/mixed_input_rows.cuh"
+
+#define NVFP4(...) MIXED_INPUT_ROWS_KERNEL(nvfp4, BSMI_K_PARTS, __VA_ARGS__)
+
+BSMI_SM90_MIXED_INPUT_SPLIT_K(NVFP4)
