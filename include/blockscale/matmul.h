@@ -255,9 +255,9 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
  * pair of formats, gate, compute and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel
  * reads B as it is stored (CPU kernels for few rows of A, up to 8, but one row by MXFP4, MXFP8 or NVFP4 with AMX; AMX's
  * for more rows; portable ones; groups along K; GPUs but Hopper, those of compute capability 12.x and gfx950; on the
- * former two more rows of A than 4096 (12.x: some 64; not for BSM_ORDER_SPLIT_K) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST
- * rounds them: then B is kept as it was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot
- * be counted.
+ * former two more rows of A than 4096 (12.x: some 64; not for BSM_ORDER_SPLIT_K) and other weights than MXFP4 and
+ * NVFP4, unless BSM_COMPUTE_FAST rounds them: then B is kept as it was rounded; on gfx950 other pairs than
+ * docs/guide/hip.md has) or the bytes cannot be counted.
  * Of a sparse B, and of an MN-major one that kernels do not read as it is stored (those of compute capability 10.x do
  * where bsm_plan_describe says so), a K-major, dense copy is written, for whichever kernel: it is not made again for
  * each product.  Kernels' own orders are for weights that are given K-major and dense.

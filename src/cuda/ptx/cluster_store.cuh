@@ -3,14 +3,8 @@
 
 #include <stdint.h>
 
-/* st.async (PTX ISA 9.7.9.12): 16 bytes; both addresses from mapa_shared_cluster, of the same CTA. */
-__device__ static inline void st_async_v4(uint32_t address, uint4 v, uint32_t barrier)
-{
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
-                 "r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(barrier) : "memory");
-}
-
-/* The same of sums, which stay in the registers that wgmma has left them in. */
+/* st.async (PTX ISA 9.7.9.12): four numbers; both addresses from mapa_shared_cluster, of the same CTA.  As floats: sums
+ * stay in the registers that wgmma has left them in, or ptxas makes every product wait. */
 __device__ static inline void st_async_v4(uint32_t address, const float (&v)[4], uint32_t barrier)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::

@@ -276,8 +276,8 @@ static const struct cli_option options[] = {
     { "--compute", 0, "HOW", "on a GPU: exact, or fast, which may requantize MXFP8 and MXFP6 to FP8",
       CLI_COMPUTE(struct settings, compute) },
     { "--order", 0, "HOW",
-      "of sums: k, the same for every M and N; any, which permits others on a GPU; portable, the same on every machine; "
-      "split_k, as k, but two parts of K where weights are prepacked on Hopper",
+      "of sums: k, the same for every M and N; any, which permits others on a GPU; "
+      "portable, the same on every machine; split_k, as k, but two parts of K where weights are prepacked on Hopper",
       CLI_ORDER(struct settings, order) },
     { "--prepacked", 0, NULL, "on a GPU: B is packed once, before", CLI_FLAG(struct settings, prepacked) },
     { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing",

@@ -45,7 +45,8 @@ template <class CONFIG> __device__ static inline void expect_sums(const consumer
         mbarrier_arrive_expect_tx(given_barrier<CONFIG>(at), 128 * CONFIG::PRODUCT_SUMS / 2 * 4);
 }
 
-/* PART: this CTA's, of K.  Which sums are whose is written down for each part: wgmma's registers are not chosen from. */
+/* PART: this CTA's, of K.  Which sums are whose is written down for each part: wgmma's registers are not chosen
+ * from. */
 template <class CONFIG, int PART>
 __device__ static inline void give_and_add(uint32_t memory, uint32_t given, uint32_t parity,
                                            const float (&sums)[CONFIG::PRODUCT_SUMS],
