@@ -130,7 +130,8 @@ static double arriving_nanoseconds(const struct bsmi_product *p)
 static double mixed_input_steps(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const bool slices = bsmi_gemm_reads_prepacked(g) && g->schedule == BSMI_SCHEDULE_K_INTERLEAVED && p->groups > 0;
-    if (bsmi_gemm_has_k_parts(g)) return (double)bsmi_ceil_div(bsmi_cuda_prepacked_steps(p->k), g->k_parts);
+    if (bsmi_gemm_has_k_parts(g) && !g->k_parts_in_turn)
+        return (double)bsmi_ceil_div(bsmi_cuda_prepacked_steps(p->k), g->k_parts);
     return (double)(slices ? bsmi_cuda_prepacked_steps(p->k) : bsmi_ceil_div(p->k, BSMI_K_STEP));
 }
 

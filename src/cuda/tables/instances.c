@@ -87,6 +87,16 @@
       .cost = BSMI_COST_##prefix##_##tile },
 #define ROWS_MXFP4(...) MIXED_INPUT_ROWS(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, 1, __VA_ARGS__)
 #define ROWS_NVFP4(...) MIXED_INPUT_ROWS(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, 1, __VA_ARGS__)
+/* K-interleaved, K in two parts, one behind the other. */
+#define PARTS_IN_TURN(prefix, what, block, tile, from, how, rows, groups, ctas, ...) \
+    { NAMES(#prefix "_", tile, "mixed_input_split_k_" #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, \
+      .source = from, .codes = what, .schedule = how, .k_parts = BSMI_K_PARTS, .k_parts_in_turn = true, \
+      .fallback = BSMI_FALLBACK_IN_KERNEL, TILE(rows, 64, 1, 1), .threads = BSMI_MIXED_INPUT_THREADS(groups), \
+      .sm_ctas = ctas, \
+      .shared_bytes = BSMI_MIXED_INPUT_PARTS_SHARED_BYTES(block, from, how, rows, groups, ctas, __VA_ARGS__), \
+      .most_columns = BSMI_PREPACKED_MOST_COLUMNS, .cost = BSMI_COST_##prefix##_##tile },
+#define PARTS_MXFP4(...) PARTS_IN_TURN(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define PARTS_NVFP4(...) PARTS_IN_TURN(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 #define SPLIT_K_MXFP4(...) \
     MIXED_INPUT_ROWS(mxfp4, "mixed_input_split_k_", BSMI_CODES_MXFP4, 32, BSMI_K_PARTS, __VA_ARGS__)
 #define SPLIT_K_NVFP4(...) \
@@ -186,6 +196,8 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_NVFP4)
     BSMI_SM90_MIXED_INPUT_ROWS(ROWS_MXFP4)
     BSMI_SM90_MIXED_INPUT_ROWS(ROWS_NVFP4)
+    BSMI_SM90_MIXED_INPUT_PARTS_IN_TURN(PARTS_MXFP4)
+    BSMI_SM90_MIXED_INPUT_PARTS_IN_TURN(PARTS_NVFP4)
     BSMI_SM90_MIXED_INPUT_SPLIT_K(SPLIT_K_MXFP4)
     BSMI_SM90_MIXED_INPUT_SPLIT_K(SPLIT_K_NVFP4)
     BSMI_SM90_MIXED_INPUT_GROUPS(GROUPS_MXFP4)

@@ -69,8 +69,9 @@ struct bsmi_gemm_instance {
     enum bsmi_gemm_condition condition;
     int tile_rows, tile_columns;          /* of one CTA */
     int cluster_rows, cluster_columns;    /* CTAs of a cluster along M and N; 1, 1: none */
-    int k_parts;                          /* CTAs of a cluster with the same tile, a part of K each: sums of
-                                             BSM_ORDER_SPLIT_K; 0 counts as 1 */
+    int k_parts;                          /* of which sums are made, BSM_ORDER_SPLIT_K: by as many CTAs of a cluster,
+                                             which have one tile; 0 counts as 1 */
+    bool k_parts_in_turn;                 /* or by one */
     int threads, shared_bytes;
     int sm_ctas;                          /* CTAs that share an SM by design; 1 as a rule */
     int a_box_rows, b_box_rows;           /* rows of the boxes that the tensor maps of A and B are made with */
@@ -96,7 +97,7 @@ enum { BSMI_MOST_GEMM_INSTANCES = 192 };
 /* CTAs of a cluster. */
 static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm)
 {
-    return gemm->cluster_rows * gemm->cluster_columns * (gemm->k_parts > 1 ? gemm->k_parts : 1);
+    return gemm->cluster_rows * gemm->cluster_columns * (gemm->k_parts > 1 && !gemm->k_parts_in_turn ? gemm->k_parts : 1);
 }
 
 /* Whether its sums are those of BSM_ORDER_SPLIT_K. */

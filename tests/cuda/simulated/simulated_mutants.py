@@ -88,7 +88,7 @@ for code in "mxfp4", "nvfp4":
     for name in names_in("MIXED_INPUT_PREPACKED") + names_in("MIXED_INPUT_ROWS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_prepacked_{code}", ["test_gpu_prepacked --only " + case for case in (
             "schedules", "bits_are_the_same", "contract")])
-    for name in names_in("MIXED_INPUT_SPLIT_K"):
+    for name in names_in("MIXED_INPUT_PARTS_IN_TURN") + names_in("MIXED_INPUT_SPLIT_K"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_split_k_{code}", ["CUDASIM_SMS=4 test_gpu_split_k --only " + case for case in (
             "schedules", "parts_add_up")])
     for name in names_in("MIXED_INPUT_GROUPS"):

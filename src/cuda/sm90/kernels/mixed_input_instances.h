@@ -92,7 +92,14 @@ enum { BSMI_PREPACKED_MOST_COLUMNS = 1 << 30 };
     X(128x128_rows_prepacked,128, 2,  6, 3) \
     X(256x128_rows_prepacked,256, 2,  4, 2)
 
-/* The same, K in two parts (prepacked_layout.h), one for each CTA of a cluster: BSM_ORDER_SPLIT_K. */
+/* K in two parts (prepacked_layout.h), BSM_ORDER_SPLIT_K: K-interleaved, one part behind the other, */
+#define BSMI_SM90_MIXED_INPUT_PARTS_IN_TURN(X) \
+    X(16x64_split_k, BSMI_SOURCE_PREPACKED, BSMI_SCHEDULE_K_INTERLEAVED, 16, 3, 1, 6, 7, BSMI_PREPACKED_MOST_COLUMNS) \
+    X(32x64_split_k, BSMI_SOURCE_PREPACKED, BSMI_SCHEDULE_K_INTERLEAVED, 32, 3, 1, 4, 6, BSMI_PREPACKED_MOST_COLUMNS)
+#define BSMI_MIXED_INPUT_PARTS_SHARED_BYTES(block, source, schedule, rows, ...) \
+    ((BSMI_MIXED_INPUT_SHARED_BYTES(block, source, schedule, rows, __VA_ARGS__) + 15) / 16 * 16 + (rows) * 64 * 4)
+
+/* or rows of prepacked weights, a part for each CTA of a cluster. */
 /*    tile            rows g  st codes */
 #define BSMI_SM90_MIXED_INPUT_SPLIT_K(X) \
     X(64x128_split_k,  64, 2, 14, 3) \

@@ -120,6 +120,15 @@ template <class CONFIG> __device__ static inline void mixed_input_gemm(const typ
     else produce_mixed_input<CONFIG>(p, shared, loader, codes);
 }
 
+/* The same, K in two parts. */
+#define MIXED_INPUT_PARTS_KERNEL(codes, tile, source, schedule, rows, groups, ctas, ...)                               \
+    extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_THREADS(groups), ctas)                               \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ mixed_input_parameters<source> p)                           \
+    {                                                                                                                  \
+        using one_chain = mixed_input_config<codes_##codes, source, schedule, rows, groups, ctas, __VA_ARGS__>;        \
+        mixed_input_gemm<mixed_input_parts_config<one_chain>>(p);                                                      \
+    }
+
 /* The arguments behind `tile` are the table's columns. */
 #define MIXED_INPUT_KERNEL(codes, tile, source, schedule, rows, groups, ctas, ...)                                     \
     extern "C" __global__ void __launch_bounds__(BSMI_MIXED_INPUT_THREADS(groups), ctas)                               \

@@ -21,6 +21,9 @@ struct mixed_input_config {
     static constexpr int ROWS = ROWS_, COLUMNS = BSMI_MIXED_INPUT_COLUMNS(SCHEDULE, GROUPS_), GROUPS = GROUPS_,
                          STAGES = STAGES_, CTAS = CTAS_;
 
+    /* K is one chain of sums. */
+    static constexpr int PARTS = 1;
+
     /* There is no cluster; what other kernels share with these asks for it. */
     static constexpr int CLUSTER_ROWS = 1, CLUSTER_COLUMNS = 1, CLUSTER = 1;
 
@@ -89,6 +92,13 @@ struct mixed_input_config {
     static_assert(CODE_BYTES % 16 == 0 && AT_SUMS % 16 == 0 && AT_CHUNKS % 8 == 0 && AT_FULL % 8 == 0,
                   "copies; vectors; barriers");
     static_assert(SHARED_BYTES <= 232448 && CTAS * (SHARED_BYTES + 1024) <= 233472, "shared memory of an SM");
+};
+
+/* K-interleaved, K in two parts: the first one's sums lie behind everything else, until the second one's are made. */
+template <class CONFIG> struct mixed_input_parts_config : CONFIG {
+    static constexpr int PARTS = BSMI_K_PARTS;
+    enum : int { AT_KEPT = (CONFIG::SHARED_BYTES + 15) / 16 * 16, SHARED_BYTES = AT_KEPT + CONFIG::ROWS * 64 * 4 };
+    static_assert(CONFIG::PREPACKED && CONFIG::INTERLEAVED && SHARED_BYTES <= 232448, "shared memory of a CTA");
 };
 
 /* Where a thread of the consumers is: its warpgroup, the warp in that, its lane.  The numbers come by way of shfl, so

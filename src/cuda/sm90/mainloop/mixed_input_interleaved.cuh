@@ -32,7 +32,7 @@ template <class CONFIG> struct slice_place {
 };
 
 /* Where a slice lies in its tile, and among all those of the CTA. */
-struct slice_order { bool begins_tile, ends_tile, first, last; };
+struct slice_order { bool begins_tile, ends_tile, first, last, begins_part; };
 
 /* Sums ------------------------------------------------------------------------------------------------------------- */
 
@@ -46,6 +46,35 @@ template <class CONFIG> __device__ static inline uint32_t place_of_sums(const co
 template <class CONFIG> __device__ static inline uint32_t barrier_of_group(const consumer_thread &at, uint32_t group)
 {
     return 1 + CONFIG::GROUPS + group * 4 + at.warp;
+}
+
+/* K in two parts: the sums of the first one, this thread's, which the second one begins without. */
+template <class CONFIG> __device__ static inline uint32_t place_of_kept(const consumer_thread &at)
+{
+    return at.shared + CONFIG::AT_KEPT + (at.warp * 32 + at.lane) * 16;
+}
+
+template <class CONFIG>
+__device__ static inline void keep_first_part(const consumer_thread &at, tile_sums<CONFIG> &sums)
+{
+#pragma unroll
+    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i += 4) {
+        store_shared_v4(place_of_kept<CONFIG>(at) + i / 4 * 2048,
+                        make_uint4(__float_as_uint(sums[i]), __float_as_uint(sums[i + 1]), __float_as_uint(sums[i + 2]),
+                                   __float_as_uint(sums[i + 3])));
+        sums[i] = 0, sums[i + 1] = 0, sums[i + 2] = 0, sums[i + 3] = 0;
+    }
+}
+
+template <class CONFIG>
+__device__ static inline void add_first_part(const consumer_thread &at, tile_sums<CONFIG> &sums)
+{
+#pragma unroll
+    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i += 4) {
+        const uint4 v = load_shared_v4(place_of_kept<CONFIG>(at) + i / 4 * 2048);
+        sums[i] += __uint_as_float(v.x), sums[i + 1] += __uint_as_float(v.y), sums[i + 2] += __uint_as_float(v.z),
+            sums[i + 3] += __uint_as_float(v.w);
+    }
 }
 
 /* The CTA's first slice waits for nobody. */
@@ -100,7 +129,11 @@ __device__ static inline void take_slice(const SLICES &slices, slice_place<CONFI
     const uint32_t a = rows_of_slice<CONFIG>(at.shared, place.ring.stage);
     mbarrier_wait_parity(full_barrier<CONFIG>(at.shared, place.ring.stage), place.ring.parity);
     take_sums<CONFIG>(at, order, sums);
+    if constexpr (CONFIG::PARTS > 1)
+        if (order.begins_part) keep_first_part<CONFIG>(at, sums);
     multiply_slice<CONFIG>(a, operand, sums);
+    if constexpr (CONFIG::PARTS > 1)
+        if (order.ends_tile) add_first_part<CONFIG>(at, sums);
     give_sums<CONFIG>(at, order, sums);
     release_stage<CONFIG>(empty_barrier<CONFIG>(at.shared, place.ring.stage), at.lane == 0);
     place.codes_ring.advance(CONFIG::GROUPS);
@@ -125,7 +158,8 @@ __device__ static inline void consume_slices(const bsmi_mixed_input_parameters &
 #pragma unroll 1
         for (bool first = true; slice < count; slice += CONFIG::GROUPS, first = false) {
             const bool begins = slice == 0, ends = slice + 1 == count;
-            const slice_order order = { begins, ends, begins && n == 0, ends && is_last };
+            const slice_order order = { begins, ends, begins && n == 0, ends && is_last,
+                                        CONFIG::PARTS > 1 && slice == BSMI_FIRST_PART_SLICES(count) };
             if (ends) slices.before_last_slice(p, tile);
             if (slices.is_special()) take_slice<CONFIG, true>(slices, place, slice, count, order, sums[0]);
             else take_slice<CONFIG, false>(slices, place, slice, count, order, sums[0]);
