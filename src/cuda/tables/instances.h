@@ -97,7 +97,8 @@ enum { BSMI_MOST_GEMM_INSTANCES = 192 };
 /* CTAs of a cluster. */
 static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm)
 {
-    return gemm->cluster_rows * gemm->cluster_columns * (gemm->k_parts > 1 && !gemm->k_parts_in_turn ? gemm->k_parts : 1);
+    const int along_k = gemm->k_parts > 1 && !gemm->k_parts_in_turn ? gemm->k_parts : 1;
+    return gemm->cluster_rows * gemm->cluster_columns * along_k;
 }
 
 /* Whether its sums are those of BSM_ORDER_SPLIT_K. */
