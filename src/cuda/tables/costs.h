@@ -57,15 +57,15 @@
 #define BSMI_COST_nvfp4_256x64_rows_prepacked         {  362, .tile = 3480 }
 #define BSMI_COST_nvfp4_128x128_rows_prepacked        {  386, .tile = 3480 }
 #define BSMI_COST_nvfp4_256x128_rows_prepacked        {  695, .tile = 240, .half = 520 }
-/* K in two parts, as the same kernels with one: in turn; of a step of one CTA's part. */
+/* K in two parts: in turn, as the same kernels with one (not measured); a step of one CTA's part, on an H100. */
 #define BSMI_COST_mxfp4_16x64_split_k                 {   70 }
 #define BSMI_COST_mxfp4_32x64_split_k                 {   86 }
 #define BSMI_COST_nvfp4_16x64_split_k                 {   84 }
 #define BSMI_COST_nvfp4_32x64_split_k                 {  101 }
-#define BSMI_COST_mxfp4_64x128_split_k                {  258 }
-#define BSMI_COST_mxfp4_128x128_split_k               {  346 }
-#define BSMI_COST_nvfp4_64x128_split_k                {  286 }
-#define BSMI_COST_nvfp4_128x128_split_k               {  386 }
+#define BSMI_COST_mxfp4_64x128_split_k                {  295 }
+#define BSMI_COST_mxfp4_128x128_split_k               {  392 }
+#define BSMI_COST_nvfp4_64x128_split_k                {  303 }
+#define BSMI_COST_nvfp4_128x128_split_k               {  412 }
 /* Fitted to groups of rows of gpt-oss and DeepSeek-V3, on an H100; single: to 1 to 256 rows of 13 sizes of weights. */
 #define BSMI_COST_mxfp4_64x256_groups_prepacked \
     {  550, .narrow = 420, .tile = 1180, .single = 480, .single_narrow = 400 }
