@@ -545,10 +545,10 @@ class Runner:
     def _relation(self, image, problem, numbers, main, storages):
         """(call, batch, rows, columns) of a second product whose D must be a part of the first, or None."""
         kind = problem.get("relation")
-        if kind is None or 0 in (numbers.m, numbers.n) or problem.get("order") == "any" \
-                or problem.get("order") == "split_k" and "mn" in (kind == "storage" and "mn",
-                                                                  problem["b"]["storage"].get("major")):
-            return None                                # K of an MN-major B is not divided
+        if kind is None or 0 in (numbers.m, numbers.n) or problem.get("order") == "any":
+            return None
+        if problem.get("order") == "split_k" and (kind == "storage" or problem["b"]["storage"].get("major") == "mn"):
+            return None                                # K of an MN-major B is not divided, nor of all packings
         rng = data.generator(problem["data_seed"], 6)
         batch, rows, columns = int(rng.integers(numbers.matrices)), slice(0, numbers.m), slice(0, numbers.n)
         if numbers.groups:
