@@ -547,8 +547,10 @@ class Runner:
         kind = problem.get("relation")
         if kind is None or 0 in (numbers.m, numbers.n) or problem.get("order") == "any":
             return None
-        if problem.get("order") == "split_k" and (kind == "storage" or problem["b"]["storage"].get("major") == "mn"):
-            return None                                # K of an MN-major B is not divided, nor of all packings
+        of_b = problem["b"]["storage"]
+        if problem.get("order") == "split_k" and (kind == "storage" or of_b.get("major") == "mn"
+                                                  or of_b.get("packing", "default") not in ("default", "low_first")):
+            return None                                # others are not divided, and the part is stored plainly
         rng = data.generator(problem["data_seed"], 6)
         batch, rows, columns = int(rng.integers(numbers.matrices)), slice(0, numbers.m), slice(0, numbers.n)
         if numbers.groups:
