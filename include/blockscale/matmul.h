@@ -95,8 +95,9 @@ typedef enum bsm_order {
  * without groups, K even and more than 768.  With n = ceil(K/384), S is S1 + S2, rounded once to fp32: S1 is the sum of
  * the first 384 ceil(n/2) columns, S2 of the others, each as BSM_ORDER_K has it.  Nothing but K and the formats decides
  * that: every M and N have the same bits.  Sums of fallback rows, which no tensor core makes, are not divided.  The
- * bound is that of BSM_ORDER_K: an element's chains are shorter.  For everything else, weights as they are stored and
- * other machines too, it means BSM_ORDER_K.
+ * bound is that of BSM_ORDER_K: an element's chains are shorter.  For everything else it means BSM_ORDER_K: weights as
+ * they are stored, other machines, prepacked weights alone (b->data NULL) by A with e8m0 scales, operands that
+ * BSM_COMPUTE_FAST rounds.
  * BSM_ORDER_PORTABLE means one order for every machine, at the speed of vector units: for results that machines of
  * several kinds must agree on.  Kernels of other orders are not taken for it, forced ones neither.  On a GPU a thread
  * computes an element.
