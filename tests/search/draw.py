@@ -149,9 +149,10 @@ def _operand_of_product(rng, format_name, batch, style):
     it = _operand(rng, format_name, batch, style)
     # Drawn from what was drawn, so that problems are otherwise those that they were before operands had majors.
     drawn = random.Random(repr(sorted(it.items())))
-    if it["storage"]["packing"] != "gguf" and drawn.random() < 0.15:
+    whole = FORMATS[format_name].element.bits >= 8     # what tensor cores read so
+    if it["storage"]["packing"] != "gguf" and drawn.random() < (0.4 if whole else 0.15):
         it["storage"]["major"] = "mn"
-        if drawn.random() < 0.6:                       # as TMA describes it, but for the rare address
+        if drawn.random() < 0.8:                       # as TMA describes it, but for the rare address
             it["storage"]["aligned"] = True
     return it
 

@@ -66,7 +66,8 @@ bool bsmi_cuda_reads_mn_major(const struct bsmi_gemm_instance *gemm, const struc
                               const struct bsmi_matrix *m, int tile_rows)
 {
     const bool rows = gemm->operands == BSMI_OPERANDS_BF16;
-    if (!bsmi_gemm_has_tensor_memory(gemm) || m->sparsity != BSM_SPARSITY_NONE || p->column_groups > 0) return false;
+    if (!bsmi_gemm_has_tensor_memory(gemm) || gemm->sparse || m->sparsity != BSM_SPARSITY_NONE || p->column_groups > 0)
+        return false;
     if (rows ? !reads_rows(gemm, p, m) : gemm->operands != BSMI_OPERANDS_MXF8F6F4 || m->bits != 8) return false;
     const struct bsmi_cuda_rows lines = lines_of(m);
     return (rows || tile_rows >= LEAST_CODES) && bsmi_cuda_can_load(&lines);

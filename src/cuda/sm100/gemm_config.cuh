@@ -24,7 +24,8 @@ struct gemm_config {
     /* A step of K is 128 bytes of a row in shared memory, less where all of K is: four products of 32 bytes. */
     static constexpr int ROW_BYTES = BSMI_SM100_ROW_BYTES, PRODUCTS = 4, PRODUCT_BYTES = ROW_BYTES / PRODUCTS;
     static constexpr int STEP_COLUMNS = KIND == MMA_F16 ? 64 : 128; /* in units of the tensor maps' columns */
-    static constexpr bool HAS_MAJORS = !SPARSE && (KIND == MMA_F16 || KIND == MMA_MXF8F6F4); /* operands may be MN-major */
+    /* Operands may be MN-major. */
+    static constexpr bool HAS_MAJORS = !SPARSE && (KIND == MMA_F16 || KIND == MMA_MXF8F6F4);
     static constexpr int A_BYTES = ROWS * ROW_BYTES, B_ROWS = COLUMNS / CTAS;
 
     /* Of a sparse A these are kept codes: a product has twice their columns, 64 bytes of B, so a step has two panels of

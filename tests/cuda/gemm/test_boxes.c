@@ -80,7 +80,8 @@ static void products_find_what_tma_wrote(struct test *t)
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[i];
         const bool of_rows = g->operands == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(g);
-        if (!bsmi_gemm_has_tensor_memory(g) || (!of_rows && g->operands != BSMI_OPERANDS_MXF8F6F4)) continue;
+        if (!bsmi_gemm_has_tensor_memory(g) || g->sparse
+            || (!of_rows && g->operands != BSMI_OPERANDS_MXF8F6F4)) continue;
         for (int j = 0; j < 6 * 2 * 4; j++) {
             const struct shape *s = of_rows ? &rows[j / 6 % 2] : &codes[j / 6 % 2];
             const bool a_turned = j / 12 % 2 == 1 && (of_rows || g->a_box_rows >= 16), b_turned = j / 24 == 1;
