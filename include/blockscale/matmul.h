@@ -52,6 +52,7 @@ typedef enum bsm_gate {
 typedef enum bsm_compute {
     BSM_COMPUTE_EXACT,                   /* every product of decoded operands exact, as the top of this file says */
     BSM_COMPUTE_FAST,                    /* operands may be rounded, for a faster unit: below */
+    BSM_COMPUTE_TF32,                    /* fp32 operands may be cut to tf32: below */
     BSM_COMPUTE_COUNT
 } bsm_compute;
 
@@ -77,6 +78,15 @@ typedef enum bsm_compute {
  *     fp32's range.
  * The second term is the worst that any data can do to 13 bits in eight steps of 33 numbers; with normal data it is
  * some 2^-16 sum |a'b'| for K = 512 and less for more. */
+
+/* BSM_COMPUTE_TF32 is a permission, too, for products of fp32 by fp32.  GPUs of compute capability 10.x multiply these
+ * with it alone, but not groups along K, and not in BSM_ORDER_PORTABLE; other GPUs refuse fp32 operands with it and
+ * without it; CPUs, and other pairs everywhere, compute as without it.  The low 13 bits of each number a are cleared,
+ * which rounds it toward zero to a':
+ *     |a' - a| < 2^-10 |a|, or 2^-136 where a is subnormal; NaN without a bit that is left set is infinity.
+ * Tensor cores then add 8 products a'b' at a time to the sum so far, k ascending:
+ *     |S - exact S| <= sum |a'b' - ab| + gamma_n sum |a'b'|, n = 6 ceil(K/8)
+ * and subnormal sums as with bf16.  docs/guide/numerics.md has the order of sums. */
 
 /* In which order the products of an element of S are added. */
 typedef enum bsm_order {
@@ -171,8 +181,9 @@ typedef enum bsm_per {
  *            checks that they are this B's.  On a GPU of NVIDIA B may be these alone: b describes it, and b->data and
  *            b->scales are NULL.  See bsm_plan_unpack_b.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
- * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of
- * their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10
+ * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused (but BSM_COMPUTE_TF32); sums are
+ * fp32 too, in an order of their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most
+ * gamma_n of sum |a||b|, n = 10
  * ceil(K/16) (times 2 for each fp16 operand) or K, whichever is more; one further rounding where a row has an exponent
  * of its own.  A bf16 operand is taken as it is: then sums below 2^-126 are cut toward zero to multiples of 2^-149,
  * once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16 counts as 2^-126 (gfx950: rounded up
@@ -321,7 +332,7 @@ BSM_API bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, c
 
 BSM_API const char *bsm_activation_name(int activation);
 BSM_API int bsm_activation_from_name(const char *name);  /* -1 when not known */
-BSM_API const char *bsm_compute_name(int compute);       /* "exact", "fast"; NULL for numbers not listed */
+BSM_API const char *bsm_compute_name(int compute);       /* "exact", "fast", "tf32"; NULL: not listed */
 BSM_API int bsm_compute_from_name(const char *name);     /* -1 when not known */
 BSM_API const char *bsm_order_name(int order);           /* "k", "any", "portable"; NULL: not listed */
 BSM_API int bsm_order_from_name(const char *name);       /* -1 when not known */

@@ -57,9 +57,10 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     enum { TILE_CYCLES = 1000 };
     const double gigahertz = 1.65, memory_bytes_a_nanosecond = 7000;
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
-    const bool fp16 = bsmi_cuda_multiplies_fp16(g, &p->a, &p->b);
-    const int terms = fp16 || g->operands != BSMI_OPERANDS_BF16 ? 1 : terms_of(p);
-    const double steps = ceil((double)p->k / (double)bsmi_gemm_step_columns(g)) * terms;
+    const bsm_element multiplied = bsmi_cuda_multiplied_element(g, &p->a, &p->b);
+    const int terms = multiplied != BSM_BF16 || g->operands != BSMI_OPERANDS_BF16 ? 1 : terms_of(p);
+    const double columns = (double)bsmi_gemm_step_columns(g) / (multiplied == BSM_FP32 ? 2 : 1),
+                 steps = ceil((double)p->k / columns) * terms;
     const bool split_k = bsmi_cuda_splits_k(g, p, gpu->gemm_clusters[gemm]);
     const int parts = bsmi_codes_parts(g, p->k);
     const double waves =

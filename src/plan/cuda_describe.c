@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_t bytes)
+static void describe_order(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, char *text, size_t bytes)
 {
+    const bool cut = c->a.as_it_is && p->a.element == BSM_FP32;
     if (c->lowering == NULL) snprintf(text, bytes, "the portable one");
     else if (c->int8_fallback >= 0)
         snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, "
@@ -17,7 +18,9 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     else if (c->parts > 1)
         snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
                  c->split_k ? " in an epilogue of their own" : "");
-    else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
+    else
+        snprintf(text, bytes, "tensor cores along K%s in fp32%s", c->a.terms * c->b.terms > 1 ? ", term by term," : "",
+                 cut ? ", operands cut to tf32" : "");
 }
 
 /* "as stored", "as stored (MN-major, by the descriptor)", "as stored (by cp.async, 8 bytes each)", "repacked with
@@ -47,7 +50,7 @@ size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_c
                                const struct bsmi_cuda_multiply *prepacked, const char *reason, char *text, size_t bytes)
 {
     char tile[64] = "an element a thread", expected[96] = "", a_form[96], b_form[96], order[160];
-    describe_order(c, order, sizeof order);
+    describe_order(p, c, order, sizeof order);
     const struct bsmi_k_major *k = &c->k_major;
     describe_form(c, &c->a, p->a.major == BSM_MAJOR_MN && !k->a, a_form, sizeof a_form);
     describe_form(c, &c->b, p->b.major == BSM_MAJOR_MN && !k->b, b_form, sizeof b_form);

@@ -58,14 +58,34 @@ bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format 
     return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
 }
 
-static bsm_status check_operands(const struct bsmi_product *p)
+static bool has_tf32(const struct bsmi_cuda_gpu *gpu)
 {
-    const struct { const char *name; bsm_format format; } operands[] = { { "a", p->a.format }, { "b", p->b.format } };
-    for (int i = 0; i < 2; i++)
-        if (operands[i].format == BSM_FORMAT_FP32)
-            return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: GPUs have no exact fp32 products in their tensor "
-                                               "cores; give bf16 or fp16, or use a CPU context", operands[i].name);
-    return BSM_OK;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (gpu->gemms[i] != NULL && bsmi_gemm_has_tensor_memory(&bsmi_gemm_instances[i])
+            && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16) return true;
+    return false;
+}
+
+/* Why fp32 operands are not multiplied as tf32; NULL: they are. */
+static const char *tf32_rule(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int forced)
+{
+    return p->compute != BSM_COMPUTE_TF32 ? "GPUs have no exact fp32 products in their tensor cores"
+           : !has_tf32(gpu) ? "BSM_COMPUTE_TF32 is for GPUs of compute capability 10.x"
+           : p->a.format != p->b.format ? "BSM_COMPUTE_TF32 is for two operands of fp32"
+           : p->order == BSM_ORDER_PORTABLE ? "BSM_COMPUTE_TF32 has not the order of BSM_ORDER_PORTABLE"
+           : p->column_groups > 0 ? "BSM_COMPUTE_TF32 is not for groups along K"
+           : p->k > 0 && (!bsmi_cuda_tensor_serves(p) || forced == 0)
+               ? "cuda_simt, which this product would get, has no tf32"
+               : NULL;
+}
+
+static bsm_status check_operands(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int forced)
+{
+    const bool a_is_fp32 = p->a.format == BSM_FORMAT_FP32, b_is_fp32 = p->b.format == BSM_FORMAT_FP32;
+    const char *rule = a_is_fp32 || b_is_fp32 ? tf32_rule(gpu, p, forced) : NULL;
+    if (rule == NULL) return BSM_OK;
+    return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: %s; give bf16 or fp16, or use a CPU context",
+                     a_is_fp32 ? "a" : "b", rule);
 }
 
 /* Whether the pair is multiplied as codes on this GPU, whatever the sizes: the order of sums depends on it. */
@@ -216,7 +236,7 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
                             struct bsmi_cuda_multiply *c, const char **reason)
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
-    bsm_status status = check_operands(p);
+    bsm_status status = check_operands(gpu, p, forced);
     if (status == BSM_OK && forced >= 0) status = check_forced(gpu, p, forced);
     if (status != BSM_OK) return status;
     const int gemm = forced >= 0 ? forced - 1 : choose_gemm(gpu, p, reason);

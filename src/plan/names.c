@@ -17,7 +17,7 @@ int bsm_activation_from_name(const char *name)
     return -1;
 }
 
-static const char *const computes[BSM_COMPUTE_COUNT] = { "exact", "fast" };
+static const char *const computes[BSM_COMPUTE_COUNT] = { "exact", "fast", "tf32" };
 
 const char *bsm_compute_name(int compute)
 {

@@ -21,8 +21,10 @@ ENUMERATORS = {"BSM_PER_TENSOR": library.PER["tensor"], "BSM_PER_ROW": library.P
                "BSM_NONFINITE_SATURATE": library.NONFINITE["saturate"],
                "BSM_BACKEND_CPU": library.CPU, "BSM_BACKEND_CUDA": library.CUDA,
                "BSM_EUNSUPPORTED": library.EUNSUPPORTED,
-               "BSM_EDEVICE": library.EDEVICE, "BSM_EINVAL": library.EINVAL, "BSM_COMPUTE_FAST": 1, "BSM_ORDER_ANY": 1,
-               "BSM_ORDER_PORTABLE": 2,
+               "BSM_EDEVICE": library.EDEVICE, "BSM_EINVAL": library.EINVAL,
+               "BSM_COMPUTE_FAST": library.COMPUTES["fast"],
+               "BSM_COMPUTE_TF32": library.COMPUTES["tf32"],
+               "BSM_ORDER_ANY": 1, "BSM_ORDER_PORTABLE": 2,
                "BSM_TENSOR_SCALE_DIVIDES": 1, "BSM_TENSOR_SCALE_COMPUTED": 1, "BSM_ROUND_STOCHASTIC": 1}
 
 

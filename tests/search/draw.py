@@ -26,6 +26,7 @@ class Limits:
         self.simulated = target.startswith(("cudasim", "gfxsim"))
         self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
         self.large = 0.005 if self.simulated else 0.02
+        self.tf32 = 0.04 if target.startswith("cudasim:10") else 0.002      # the others refuse it
 
 
 def of_number(seed, number, target, only=None):
@@ -265,11 +266,16 @@ def product(rng, limits):
         problem["order"] = "portable"
     if limits.cuda and not groups and problem["via"] == "panels" and b in ("mxfp4", "nvfp4") and _chance(own, 0.3):
         _split_k(own, problem)
+    elif limits.cuda and _chance(own, limits.tf32):
+        problem.update(compute="tf32", a=_operand_of_product(own, "fp32", a_batch, style_a),
+                       b=_operand_of_product(own, "fp32", b_batch, style_b))
     if not limits.cuda and _chance(own, 0.2):
         for operand in own.choice(["ab", "ab", "a", "b"]):
             problem[operand]["data"] = "edges"
     elif not limits.cuda and _chance(own, 0.25):
         _narrow(own, problem)
+    if not limits.cuda and _chance(own, 0.05):         # CPUs need no permission for any pair
+        problem["compute"] = "tf32"
     _make_sparse(problem)
     return problem
 

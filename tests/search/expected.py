@@ -10,6 +10,7 @@ import numpy as np
 
 import units
 from formats import SCALES
+from matrices import Content
 from rounding import add_to_odd, f32
 
 U, TINY = 2.0 ** -24, 2.0 ** -149
@@ -69,7 +70,7 @@ def _last_bits(values):
     return np.where(usable, exponent - 53 + lowest, 4096).min(-1, initial=4096)
 
 
-LEAST_NORMAL = {"bf16": 2.0 ** -126, "fp16": 2.0 ** -14}
+LEAST_NORMAL = {"bf16": 2.0 ** -126, "fp16": 2.0 ** -14, "fp32": 2.0 ** -126}
 
 
 def _magnitudes(content, as_they_are):
@@ -91,8 +92,15 @@ def runs_of(a, b):
     return min(a.block, b.block) if units.sums_exact_blocks(a, b) else 1
 
 
-def steps(a, b, k, order, fp16=False):
+def tf32(content):
+    """fp32 whose low 13 bits are cleared."""
+    return Content("fp32", content.codes & 0xffffe000, None, content.tensor_scale, content.divides)
+
+
+def steps(a, b, k, order, fp16=False, tf32=False):
     """The n of gamma_n."""
+    if tf32:
+        return 6 * -(-k // 8)
     portable = -(-k // runs_of(a.format, b.format))
     if order == "portable":
         return portable
@@ -105,10 +113,12 @@ def gamma(n):
     return n * U / (1 - n * U)
 
 
-def underflow(a, b, k, order):
+def underflow(a, b, k, order, tf32=False):
     """What sums that are subnormal may lose."""
     if order in units.UNITS:
         return (k + 1) * TINY / 2 + (1 + 2.0 ** -10) * units.flushed(order, a.format, b.format, k)
+    if tf32:
+        return (k + 1 + -(-k // 8)) * TINY
     bf16 = order == "gpu" and "bf16" in (a.format.name, b.format.name)
     return (k + 1) * TINY / 2 + (-(-k // 16) * TINY * units.terms(a.format) * units.terms(b.format) if bf16 else 0)
 
@@ -129,12 +139,14 @@ def taken_by_scales(a, b, groups):
     return 2.0 ** -32 * by_parts(_multiply, groups, _scales_by_16(a), _scales_by_16(b))
 
 
-def sums(a, b, groups, order, any_order=False, scales_take=False, fp16=False):
-    """The interval of S for contents a and b, in an order of units.py.  fp16: the kernel multiplies it as it is."""
-    k, as_they_are = a.codes.shape[-1], (["bf16"] if order == "gpu" else []) + (["fp16"] if fp16 else [])
+def sums(a, b, groups, order, any_order=False, scales_take=False, fp16=False, tf32=False):
+    """The interval of S for contents a and b, in an order of units.py.  fp16, tf32: the kernel multiplies them as they
+    are."""
+    k, as_they_are = a.codes.shape[-1], (["bf16"] if order == "gpu" else []) + ["fp16"] * fp16 + ["fp32"] * tf32
     exact = by_parts(_multiply, groups, a.values, b.values)
     size = by_parts(_multiply, groups, _magnitudes(a, as_they_are), _magnitudes(b, as_they_are))
-    bound = (gamma(steps(a, b, k, order, fp16)) + (8 * U if any_order else 0)) * size + underflow(a, b, k, order)
+    bound = (gamma(steps(a, b, k, order, fp16, tf32)) + (8 * U if any_order else 0)) * size
+    bound = bound + underflow(a, b, k, order, tf32)
     with np.errstate(invalid="ignore"):
         taken = taken_by_scales(a, b, groups) if scales_take else 0
         # fp64's own error, and but for the portable order one further rounding where a row has an exponent of its own.

@@ -76,6 +76,7 @@ STRUCTS = {"bsm_scale_layout": ScaleLayout, "bsm_matrix": Matrix,
            "bsm_quantize_stats": QuantizeStats, "bsm_scales": Scales, "bsm_device_info": DeviceInfo}
 
 # Enumerators without names of their own in the library; the others are looked up by name.
+COMPUTES = {"exact": 0, "fast": 1, "tf32": 2}
 PER = {"tensor": 0, "row": 1, "column": 2, "batch": 3}
 GATES = {"none": 0, "interleaved": 1, "split": 2}
 NONFINITE = {"propagate": 0, "saturate": 1}

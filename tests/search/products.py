@@ -9,7 +9,7 @@ import quantizer
 import sparse
 import units
 from formats import ELEMENTS, FORMATS
-from library import EUNSUPPORTED, GATES, NONFINITE, PER, Matmul, Plan, Refused, new
+from library import COMPUTES, EUNSUPPORTED, GATES, NONFINITE, PER, Matmul, Plan, Refused, new
 from matrices import Content, Placed, place
 from memory import Image
 
@@ -237,8 +237,13 @@ def expected_sums(numbers, problem, described, note):
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
     any_order = bounds == "gpu" and problem.get("order") == "any"
     scales_take = kernel.startswith(("cuda_tcgen05_mxf4", "cuda_mma_sync_mxf4"))
-    fp16 = kernel.startswith("cuda_tcgen05_f16") and numbers.a.format.name == numbers.b.format.name == "fp16"
+    rows = kernel.startswith("cuda_tcgen05_f16")
+    fp16 = rows and numbers.a.format.name == numbers.b.format.name == "fp16"
     permitted = (any_order, scales_take, fp16)
+    if rows and numbers.a.format.name == numbers.b.format.name == "fp32":
+        note("products of tf32", 1)
+        return expected.sums(expected.tf32(numbers.a), expected.tf32(numbers.b), numbers.groups, bounds, any_order,
+                             tf32=True)
     if numbers.along_k:
         stretches = [numbers.stretch_of(matrix) for matrix in range(numbers.batch)]
         found = expected.stacked([expected.sums(numbers.a.stretch(*ends), numbers.b.stretch(*ends), None, bounds,
@@ -408,7 +413,7 @@ class Runner:
         planned = problem["via"] in ("plan", "panels") and not is_d and not problem.get("relation")
         twin = Call(image, self.lib, numbers, storages, False, problem.get("amax", False)) if planned else None
         for call in (main,) + ((relation[0],) if relation else ()) + ((twin,) if twin else ()):
-            call.product.compute = int(problem.get("compute") == "fast")
+            call.product.compute = COMPUTES[problem.get("compute", "exact")]
             call.product.order = self.lib.orders[problem.get("order", "k")]
         if relation and numbers.along_k:               # BSM_COMPUTE_FAST is not for them
             relation[0].product.compute = 0

@@ -256,7 +256,7 @@ class PythonRunner(Runner):
         asked = self._asked(call, is_d, d, choices)
         form = dict(activation=numbers.activation, gate=numbers.gate, out_recipe=numbers.recipe,
                     out_saturate=numbers.saturate, out_nonfinite=numbers.nonfinite,
-                    compute="fast" if problem.get("compute") == "fast" else "exact",
+                    compute=problem.get("compute", "exact"),
                     order=problem.get("order", "k"))
         form = {key: value for key, value in form.items() if choices.one_of(True, False) or value not in
                 ("none", "default", True, "propagate", "exact", "k")}

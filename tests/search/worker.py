@@ -63,7 +63,11 @@ def announced(target, problem, refused):
     """The sentence of a header that says that a problem is refused, or None."""
     operands = [problem[x]["format"] for x in ("a", "b") if x in problem]
     if refused.status == library.EUNSUPPORTED and target.cuda and "fp32" in operands:
-        return "matmul.h: on a GPU fp32 operands are refused"
+        takes = target.name.startswith("cudasim:10") and problem.get("compute") == "tf32" and set(operands) == {"fp32"}
+        if not takes:
+            return "matmul.h: on a GPU fp32 operands are refused"
+        if problem.get("along_k") or problem.get("order") == "portable":
+            return "matmul.h: BSM_COMPUTE_TF32 is not for groups along K, nor in the portable order"
     return None
 
 

@@ -382,6 +382,7 @@ typedef enum bsm_gate {
 typedef enum bsm_compute {
     BSM_COMPUTE_EXACT,
     BSM_COMPUTE_FAST,
+    BSM_COMPUTE_TF32,
     BSM_COMPUTE_COUNT
 } bsm_compute;
 typedef enum bsm_order {

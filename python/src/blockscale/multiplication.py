@@ -45,7 +45,8 @@ def matmul(a: Matrix | Array, b: Matrix | Array, *, out: Matrix | Array = None, 
                 of all groups one after the other, D is (groups, M, N).  Gradients of experts' weights.  Groups begin
                 with a block: but for the last one their columns are multiples of 32.
     amax        fp32 array of one element, which receives the largest magnitude of the result before it is rounded.
-    compute     "exact": every product of operands is exact, sums are fp32; "fast" permits operands to be rounded.
+    compute     "exact": every product of operands is exact, sums are fp32; "fast" permits operands to be rounded;
+                "tf32" permits Blackwell to clear the low 13 bits of two fp32 operands, which GPUs refuse without.
     order       "k": one order of sums for any M and N, that of the machine; "any" permits others; "portable": the same
                 bits on every machine.
     panels      prepacked b: pack(), Plan.pack().

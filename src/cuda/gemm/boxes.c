@@ -59,7 +59,7 @@ static struct bsmi_cuda_rows lines_of(const struct bsmi_matrix *m)
 static bool reads_rows(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p, const struct bsmi_matrix *m)
 {
     if (p->a.scale == BSM_E8M0 || p->b.scale == BSM_E8M0) return false;
-    return m->format == BSM_FORMAT_BF16 || bsmi_cuda_multiplies_fp16(gemm, &p->a, &p->b);
+    return m->format == BSM_FORMAT_BF16 || bsmi_cuda_multiplied_element(gemm, &p->a, &p->b) == BSM_FP16;
 }
 
 bool bsmi_cuda_reads_mn_major(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p,

@@ -405,9 +405,12 @@ static uint32_t instruction_of(const struct bsmi_gemm_instance *instance, const 
     const enum bsmi_gemm_operands kind = instance->operands;
     const bool rows = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
     const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
-    const enum mma_element of_rows = bsmi_cuda_multiplies_fp16(instance, a, b) ? MMA_FP16 : MMA_BF16;
+    const bsm_element multiplied = bsmi_cuda_multiplied_element(instance, a, b);
+    const enum mma_element of_rows = multiplied == BSM_FP16   ? MMA_FP16
+                                     : multiplied == BSM_FP32 ? MMA_TF32_ELEMENT
+                                                              : MMA_BF16;
     return mma_instruction_descriptor((struct mma_instruction){
-        .kind = instruction_kind(kind),
+        .kind = of_rows == MMA_TF32_ELEMENT ? MMA_TF32 : instruction_kind(kind),
         .a = rows ? of_rows : element_of(lanes->element),
         .b = rows ? of_rows : element_of(columns_of->element),
         .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),

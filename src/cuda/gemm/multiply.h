@@ -45,7 +45,8 @@ struct bsmi_cuda_operand {
     enum bsmi_cuda_form form;
     int copy_size;                        /* as stored: bytes of a copy by cp.async; 0: TMA */
     int terms;                            /* bf16 numbers for one element */
-    bool is_fp16;                         /* rows of fp16, multiplied as they are */
+    bool as_it_is;                        /* rows of fp16 or fp32, multiplied as they are: an fp32 counts
+                                             as two numbers */
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
     bool has_exponents;                   /* of rows, in the workspace: scales are e8m0 */
     size_t rows_at, exponents_at, fallback_at;       /* in the workspace; fallback_at: flags of CTAs that met fallback
@@ -94,9 +95,10 @@ enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies 
 /* Numbers of bf16 that stand for one of the operand's: two for an fp16. */
 int bsmi_cuda_terms(const struct bsmi_matrix *operand);
 
-/* Whether the instance multiplies rows of fp16 as they are: tcgen05 does, where both operands are fp16. */
-bool bsmi_cuda_multiplies_fp16(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *a,
-                               const struct bsmi_matrix *b);
+/* What the instance multiplies rows of: fp16, or fp32 (as tf32), where both operands are that and it is one of tcgen05;
+ * else bf16. */
+bsm_element bsmi_cuda_multiplied_element(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *a,
+                                         const struct bsmi_matrix *b);
 
 /* Whether GEMM kernels that dequantize such codes of B take this format, in one of its packings. */
 bool bsmi_cuda_dequantizes(enum bsmi_gemm_codes codes, bsm_format format);

@@ -6,18 +6,22 @@
 
 int bsmi_cuda_terms(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
 
-bool bsmi_cuda_multiplies_fp16(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *a,
-                               const struct bsmi_matrix *b)
+bsm_element bsmi_cuda_multiplied_element(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *a,
+                                         const struct bsmi_matrix *b)
 {
-    return bsmi_gemm_has_tensor_memory(gemm) && gemm->operands == BSMI_OPERANDS_BF16 && a->element == BSM_FP16
-           && b->element == BSM_FP16;
+    const bool as_they_are = bsmi_gemm_has_tensor_memory(gemm) && gemm->operands == BSMI_OPERANDS_BF16
+                             && a->element == b->element && (a->element == BSM_FP16 || a->element == BSM_FP32);
+    return as_they_are ? a->element : BSM_BF16;
 }
 
-/* As everything in front of the GEMM kernel takes it: numbers of 16 bits that are moved as they are. */
-static struct bsmi_matrix moved(const struct bsmi_matrix *m, bool is_fp16)
+/* As everything in front of the GEMM kernel takes it: numbers of 16 bits that are moved as they are, two for an
+ * fp32. */
+static struct bsmi_matrix moved(const struct bsmi_matrix *m, bool as_it_is)
 {
     struct bsmi_matrix as = *m;
-    if (is_fp16) as.format = BSM_FORMAT_BF16, as.element = BSM_BF16;
+    if (!as_it_is) return as;
+    as.columns = m->columns * m->bits / 16;
+    as.format = BSM_FORMAT_BF16, as.element = BSM_BF16, as.bits = 16;
     return as;
 }
 
@@ -64,11 +68,11 @@ bool bsmi_cuda_place_rows(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
 }
 
 static struct bsmi_cuda_operand describe_one(const struct bsmi_gemm_instance *gemm, const struct bsmi_matrix *m,
-                                             bool is_fp16)
+                                             bool as_it_is)
 {
-    const struct bsmi_matrix as = moved(m, is_fp16);
+    const struct bsmi_matrix as = moved(m, as_it_is);
     struct bsmi_cuda_operand o = bsmi_cuda_describe_rows(&as);
-    o.is_fp16 = is_fp16;
+    o.as_it_is = as_it_is;
     if (o.form != BSMI_FORM_REPACKED) return o;
     o.copy_size = bsmi_cuda_copy_size(gemm, m);
     if (o.copy_size > 0) o.form = BSMI_FORM_AS_STORED;
@@ -78,8 +82,8 @@ static struct bsmi_cuda_operand describe_one(const struct bsmi_gemm_instance *ge
 static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
 {
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
-    const bool are_fp16 = bsmi_cuda_multiplies_fp16(gemm, &p->a, &p->b);
-    c->a = describe_one(gemm, &p->a, are_fp16), c->b = describe_one(gemm, &p->b, are_fp16);
+    const bool as_they_are = bsmi_cuda_multiplied_element(gemm, &p->a, &p->b) != BSM_BF16;
+    c->a = describe_one(gemm, &p->a, as_they_are), c->b = describe_one(gemm, &p->b, as_they_are);
     return BSM_OK;
 }
 
@@ -102,7 +106,7 @@ static struct bsmi_decode_operand decoded_operand(const struct bsmi_cuda_run *ru
                                                   const struct bsmi_cuda_operand *o,
                                                   const struct bsmi_cuda_operand *other)
 {
-    const struct bsmi_matrix as = moved(m, o->is_fp16);
+    const struct bsmi_matrix as = moved(m, o->as_it_is);
     return (struct bsmi_decode_operand){
         .source = bsmi_cuda_matrix(&as), .decoded = bsmi_cuda_at(run, o->rows_at), .pitch = o->pitch,
         .batch_pitch = o->batch_pitch,
@@ -197,7 +201,8 @@ static bsm_status load_operands(struct bsmi_cuda_run *run)
 bsm_status bsmi_cuda_map_rows(const struct bsmi_cuda_run *run, const char *name, const struct bsmi_matrix *m,
                               const struct bsmi_cuda_operand *o, int box_rows, struct bsmi_tensor_map *map)
 {
-    struct bsmi_cuda_rows rows = plain_rows(m);
+    const struct bsmi_matrix as = moved(m, o->as_it_is);
+    struct bsmi_cuda_rows rows = plain_rows(&as);
     if (o->form != BSMI_FORM_AS_STORED) {
         rows.data = bsmi_cuda_at(run, o->rows_at);
         rows.columns = o->pitch, rows.row_bytes = o->pitch * 2, rows.batch_bytes = o->batch_pitch * 2;

@@ -146,6 +146,9 @@ PTX_FUNCTION uint32_t mma_instruction_descriptor(struct mma_instruction x)
            | shift << 30;
 }
 
+/* Whether it was made for kind tf32, among descriptors of kinds f16 and tf32: the kind itself is part of the opcode. */
+PTX_FUNCTION bool mma_is_tf32(uint32_t descriptor) { return (descriptor >> 7 & 7) == 2; }
+
 /* The same instruction, its scales from these bytes of their cells on; `descriptor` was made with 0 and 0. */
 PTX_FUNCTION uint32_t mma_with_scale_ids(uint32_t descriptor, uint32_t a_scale_id, uint32_t b_scale_id)
 {

@@ -54,6 +54,23 @@ __device__ static inline void expand_halves(const unsigned char *from, unsigned 
     }
 }
 
+/* The same of 32 bits. */
+__device__ static inline void expand_words(const unsigned char *from, unsigned char *to, int64_t i, int count,
+                                           uint32_t places)
+{
+    const uint32_t *words = (const uint32_t *)from + i * 8;
+#pragma unroll
+    for (int group = 0; group < 4; group++) {
+        if (2 * group >= count) break;
+        const uint32_t first = __ldg(words + 2 * group), second = __ldg(words + 2 * group + 1),
+                       at_first = places >> 4 * group & 3, at_second = places >> (4 * group + 2) & 3;
+        uint32_t four[4];
+#pragma unroll
+        for (uint32_t j = 0; j < 4; j++) four[j] = j == at_first ? first : j == at_second ? second : 0;
+        *(uint4 *)(to + (i * 4 + group) * 16) = make_uint4(four[0], four[1], four[2], four[3]);
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(BSMI_EXPAND_THREADS)
     bsmi_expand(const __grid_constant__ bsmi_expand_parameters p)
 {
@@ -71,6 +88,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_EXPAND_THREADS)
         if (p.unit == 2) places = __ldg(metadata + i);
         else places = __ldg(metadata + 2 * i) | (count > 4 ? (uint32_t)__ldg(metadata + 2 * i + 1) << 8 : 0);
         if (p.to.bits <= 8) expand_codes(p, from, to, i, count, places);
-        else expand_halves(from, to, i, count, places);
+        else if (p.to.bits == 16) expand_halves(from, to, i, count, places);
+        else expand_words(from, to, i, count, places);
     }
 }

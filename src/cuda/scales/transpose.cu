@@ -1,4 +1,5 @@
-/* Codes of MN-major operands, K-major: squares of codes, one per byte or halfword, are turned in shared memory. */
+/* Codes of MN-major operands, K-major: squares of codes, one per byte, halfword or word, are turned in
+ * shared memory. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/dequantize/octets.cuh"
 
@@ -10,6 +11,7 @@ struct square { int64_t batch, r0, k0; int rows, columns; };
 /* Rows of the square in shared memory, a word longer than they need, so that columns lie in other banks. */
 struct code_square { unsigned char at[SIDE][SIDE + 4]; };
 struct half_square { uint16_t at[SIDE][SIDE + 2]; };
+struct word_square { uint32_t at[SIDE][SIDE + 1]; };
 
 __device__ static inline unsigned char *row_of(const bsmi_device_matrix &m, int64_t batch, int64_t row)
 {
@@ -48,18 +50,20 @@ __device__ static void turn_codes(const bsmi_transpose_parameters &p, const squa
     __syncthreads();
 }
 
-__device__ static void turn_halves(const bsmi_transpose_parameters &p, const square &s, half_square &turned)
+/* 16 and 32 bits. */
+template <class NUMBER, class SQUARE>
+__device__ static void turn_numbers(const bsmi_transpose_parameters &p, const square &s, SQUARE &turned)
 {
     for (int i = threadIdx.x; i < SIDE * SIDE; i += THREADS) {
         const int k = i / SIDE, r = i % SIDE;
         if (k < s.columns && r < s.rows)
-            turned.at[k][r] = __ldg((const uint16_t *)row_of(p.stored, s.batch, s.k0 + k) + s.r0 + r);
+            turned.at[k][r] = __ldg((const NUMBER *)row_of(p.stored, s.batch, s.k0 + k) + s.r0 + r);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < SIDE * SIDE; i += THREADS) {
         const int r = i / SIDE, k = i % SIDE;
         if (k < s.columns && r < s.rows)
-            *((uint16_t *)row_of(p.to, s.batch, s.r0 + r) + s.k0 + k) = turned.at[k][r];
+            *((NUMBER *)row_of(p.to, s.batch, s.r0 + r) + s.k0 + k) = turned.at[k][r];
     }
     __syncthreads();
 }
@@ -67,7 +71,7 @@ __device__ static void turn_halves(const bsmi_transpose_parameters &p, const squ
 extern "C" __global__ void __launch_bounds__(BSMI_TRANSPOSE_THREADS)
     bsmi_transpose(const __grid_constant__ bsmi_transpose_parameters p)
 {
-    __shared__ union { code_square codes; half_square halves; } turned;
+    __shared__ union { code_square codes; half_square halves; word_square words; } turned;
     ptx_griddepcontrol_wait();
     const int64_t across = (p.to.columns + SIDE - 1) / SIDE, down = (p.to.rows + SIDE - 1) / SIDE;
     for (int64_t i = blockIdx.x; i < p.to.batch * down * across; i += gridDim.x) {
@@ -76,6 +80,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_TRANSPOSE_THREADS)
         if (p.to.rows - s.r0 < SIDE) s.rows = (int)(p.to.rows - s.r0);
         if (p.to.columns - s.k0 < SIDE) s.columns = (int)(p.to.columns - s.k0);
         if (p.to.bits <= 8) turn_codes(p, s, turned.codes);
-        else turn_halves(p, s, turned.halves);
+        else if (p.to.bits == 16) turn_numbers<uint16_t>(p, s, turned.halves);
+        else turn_numbers<uint32_t>(p, s, turned.words);
     }
 }

@@ -55,8 +55,10 @@ __device__ static inline void multiply(const bsmi_blackwell_parameters &p, uint3
     constexpr mma_scale_vector VECTOR = CONFIG::KIND == MMA_MXF4NVF4 ? BLOCK_16 : BLOCK_32;
     const uint32_t a_scales = tensor + CONFIG::AT_A_SCALES + 4 * BLOCK;
     b_scales += 4 * CONFIG::B_ROW_BLOCKS * BLOCK;
-    if constexpr (CONFIG::BLOCKS == 0) tcgen05_mma<CONFIG::KIND, CONFIG::CTAS>(d, a, b, instruction, adds);
-    else if constexpr (CONFIG::SPARSE)
+    if constexpr (CONFIG::BLOCKS == 0) {
+        if (mma_is_tf32(instruction)) tcgen05_mma<MMA_TF32, CONFIG::CTAS>(d, a, b, instruction, adds);
+        else tcgen05_mma<CONFIG::KIND, CONFIG::CTAS>(d, a, b, instruction, adds);
+    } else if constexpr (CONFIG::SPARSE)
         tcgen05_mma_sp_block_scale<CONFIG::KIND, VECTOR, CONFIG::CTAS>(d, a, b, tensor + CONFIG::AT_METADATA + 2 * I,
                                                                        mma_with_scale_ids(instruction, ID, ID),
                                                                        a_scales, b_scales, adds);

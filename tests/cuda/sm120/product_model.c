@@ -9,13 +9,13 @@ struct number { int64_t significand; int exponent, fraction; };
 
 static const struct { bsm_element element; int exponent_bits, mantissa_bits, bias; } elements[] = {
     { BSM_E4M3, 4, 3, 7 }, { BSM_E5M2, 5, 2, 15 }, { BSM_E3M2, 3, 2, 3 }, { BSM_E2M3, 2, 3, 1 }, { BSM_E2M1, 2, 1, 1 },
-    { BSM_BF16, 8, 7, 127 }, { BSM_FP16, 5, 10, 15 },
+    { BSM_BF16, 8, 7, 127 }, { BSM_FP16, 5, 10, 15 }, { BSM_FP32, 8, 23, 127 },
 };
 
 int64_t model_columns(enum model_kind kind)
 {
     static const int64_t columns[] = { [MODEL_MXF8F6F4] = 32, [MODEL_MXF4] = 64, [MODEL_MXF4NVF4] = 64,
-                                       [MODEL_F16] = 16 };
+                                       [MODEL_F16] = 16, [MODEL_TF32] = 8 };
     return columns[kind];
 }
 
@@ -37,6 +37,7 @@ static struct number element_at(const bsm_matrix *m, int64_t matrix, int64_t row
     size_t i = 0;
     while (elements[i].element != element) i++;
     if (k < end) (void)bsm_matrix_get_code(m, matrix, row, k, &code);
+    if (element == BSM_FP32) code &= ~0x1fffu;        /* tf32 */
     return fields(code, elements[i].exponent_bits, elements[i].mantissa_bits, elements[i].bias);
 }
 
@@ -138,7 +139,7 @@ float model_sum(enum model_kind kind, const struct model_rows *rows, int64_t fir
     const int64_t columns = model_columns(kind);
     float sum = 0;
     for (int64_t k = first; k < end; k += columns)
-        sum = kind == MODEL_MXF8F6F4 || kind == MODEL_F16 ? one_by_one(rows, (int)columns, k, end, sum)
-                                                          : by_groups(rows, k, end, sum);
+        sum = kind == MODEL_MXF4 || kind == MODEL_MXF4NVF4 ? by_groups(rows, k, end, sum)
+                                                           : one_by_one(rows, (int)columns, k, end, sum);
     return sum;
 }

@@ -6,7 +6,7 @@
 
 #include "blockscale.h"
 
-enum model_kind { MODEL_MXF8F6F4, MODEL_MXF4, MODEL_MXF4NVF4, MODEL_F16 };
+enum model_kind { MODEL_MXF8F6F4, MODEL_MXF4, MODEL_MXF4NVF4, MODEL_F16, MODEL_TF32 };
 
 /* The sum over columns [first, end) of K of row `row` of a's matrix and row `column` of b's, a chain of products from
  * zero on; first is a multiple of a product's columns, and behind `end` there are products of zeros. */

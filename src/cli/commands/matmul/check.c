@@ -14,7 +14,7 @@ bool matmul_wants_check(const struct matmul_job *job)
 {
     const bsm_matrix *a = job->product.a, *b = job->product.b;
     const double products = (double)a->rows * (double)b->rows * (double)a->columns;
-    if (job->settings->compute == BSM_COMPUTE_FAST) return false;
+    if (job->settings->compute != BSM_COMPUTE_EXACT) return false;
     return !job->settings->no_check && (job->settings->check || products <= MOST_PRODUCTS_UNASKED);
 }
 

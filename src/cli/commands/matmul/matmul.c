@@ -60,8 +60,8 @@ static const struct cli_option options[] = {
       "where the product is made: cpu, cuda or hip (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
     { "--compute", 0, "HOW",
-      "exact, or fast: Hopper may requantize MXFP8 and MXFP6 to FP8 with one power of two a row; then the product is "
-      "not compared with the exact one",
+      "exact; or fast: Hopper may requantize MXFP8 and MXFP6 to FP8 with one power of two a row; or tf32: Blackwell "
+      "(10.x) may cut fp32 operands to tf32; then the product is not compared with the exact one",
       CLI_COMPUTE(struct matmul_settings, compute) },
     { "--order", 0, "HOW",
       "of sums: k, the same for every M and N; any, which permits others; or portable, the same on every machine; "
@@ -269,9 +269,10 @@ static int run(struct cli *cli, const void *given)
         return cli_wrong_usage(cli, "--d-layout: %s has no block scales that could lie anywhere; "
                                     "--d-type names a format that has",
                                bsm_format_get((int)s->d_format)->name);
-    if (s->check && s->compute == BSM_COMPUTE_FAST)
+    if (s->check && s->compute != BSM_COMPUTE_EXACT)
         return cli_wrong_usage(
-            cli, "--check with --compute fast: what is rounded by wish is not held to sums of exact products");
+            cli, "--check with --compute %s: what is rounded by wish is not held to sums of exact products",
+            bsm_compute_name((int)s->compute));
     if (s->check && s->no_check) return cli_wrong_usage(cli, "--check and --no-check: give one of them");
     if (s->format != BSM_FORMAT_NONE && s->a_format != BSM_FORMAT_NONE && s->b_format != BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "--format, --a-format and --b-format: the first is for nobody; leave one out");
