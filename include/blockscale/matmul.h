@@ -176,10 +176,10 @@ typedef enum bsm_per {
  *            contexts: NULL.
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B (prepacked weights), aligned to 64 bytes: read in its place
  *            where the product's kernel reads such, with the same bits (BSM_ORDER_ANY on a GPU: within its bound;
- *            BSM_ORDER_SPLIT_K: in that order).  b
- *            is still given, and read where the kernel reads others.  On a GPU they lie in device memory, and nothing
- *            checks that they are this B's.  On a GPU of NVIDIA B may be these alone: b describes it, and b->data and
- *            b->scales are NULL.  See bsm_plan_unpack_b.
+ *            BSM_ORDER_SPLIT_K: in that order).  b is still given, and read where the kernel reads others (on compute
+ *            capability 10.x its codes always).  On a GPU they lie in device memory, and nothing checks that they are
+ *            this B's.  On other GPUs of NVIDIA B may be these alone: b describes it, and b->data and b->scales are
+ *            NULL.  See bsm_plan_unpack_b.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
  * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused (but BSM_COMPUTE_TF32); sums are
  * fp32 too, in an order of their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most
@@ -266,10 +266,10 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
 /* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B,
  * pair of formats, gate, compute and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel
  * reads B as it is stored (CPU kernels for few rows of A, up to 8, but one row by MXFP4, MXFP8 or NVFP4 with AMX; AMX's
- * for more rows; portable ones; groups along K; GPUs but Hopper, those of compute capability 12.x and gfx950; on the
- * former two more rows of A than 4096 (12.x: some 64; not for BSM_ORDER_SPLIT_K) and other weights than MXFP4 and
- * NVFP4, unless BSM_COMPUTE_FAST rounds them: then B is kept as it was rounded; on gfx950 other pairs than
- * docs/guide/hip.md has) or the bytes cannot be counted.
+ * for more rows; portable ones; groups along K; GPUs but Hopper, those of compute capability 10.x and 12.x and gfx950;
+ * on the former three more rows of A than 4096 (12.x: some 64, 10.x: as many as its model says; not for
+ * BSM_ORDER_SPLIT_K) and other weights than MXFP4 and NVFP4, unless BSM_COMPUTE_FAST rounds them: then B is kept as it
+ * was rounded; on gfx950 other pairs than docs/guide/hip.md has) or the bytes cannot be counted.
  * Of a sparse B, and of an MN-major one that kernels do not read as it is stored (those of compute capability 10.x do
  * where bsm_plan_describe says so), a K-major, dense copy is written, for whichever kernel: it is not made again for
  * each product.  Kernels' own orders are for weights that are given K-major and dense.
@@ -287,9 +287,9 @@ BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel reads no prepacked weights). */
 BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
 
-/* Prepacked weights alone, on GPUs of NVIDIA, MXFP4 and NVFP4 (low nibble first, K even), but for groups along K and
- * where BSM_COMPUTE_FAST rounds B: the bytes of codes and scales with K rounded up to 384 and N to 64, instead of
- * twice as many.  A plan is made for them where product->b_panels is given and b->data and b->scales are NULL;
+/* Prepacked weights alone, on GPUs of NVIDIA but those of compute capability 10.x, where they are B's scales; MXFP4
+ * and NVFP4 (low nibble first, K even), but for groups along K and where BSM_COMPUTE_FAST rounds B: the bytes of codes
+ * and scales with K rounded up to 384 and N to 64, instead of twice as many.  A plan is made for them where product->b_panels is given and b->data and b->scales are NULL;
  * b_panels may be any address then, aligned as in a run, and runs give b_panels alone, too.  The bits are those with
  * codes.  Where the plan takes another (more rows of A than 4096, A with e8m0 scales, BSM_ORDER_PORTABLE, other GPUs
  * than those of bsm_plan_b_panels_bytes), codes and scales are unpacked into the workspace, which has room for them,

@@ -33,14 +33,18 @@ int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bs
 /* Products of bf16 numbers for one of elements. */
 static int terms_of(const struct bsmi_product *p) { return bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b); }
 
+/* GPUs with tensor memory. */
+enum { SHARED_BYTES_A_CYCLE = 128, TENSOR_TILE_CYCLES = 1000,
+       DECODED_STEP_CYCLES = 150 /* decoding 128 x 64 numbers */ };
+static const double tensor_gigahertz = 1.65, tensor_memory_bytes_a_nanosecond = 7000;
+
 /* A step of K of a CTA on kernels for tensor memory, in cycles: four products, each N / 2 cycles; or what passes the
  * port of its shared memory, 128 bytes a cycle, which reads and writes share: 128 bytes of each row are written once
  * and read once, and the step's blocks of scales, too.  Sparse products take the same time for twice the columns: A has
  * 256 bytes of a row then, and B metadata. */
 static double tensor_memory_step(const struct bsmi_gemm_instance *g)
 {
-    enum { PRODUCTS = 4, ROW_BYTES = 128, SCALE_BLOCK_BYTES = 512, METADATA_ROW_BYTES = 32,
-           SHARED_BYTES_A_CYCLE = 128 };
+    enum { PRODUCTS = 4, ROW_BYTES = 128, SCALE_BLOCK_BYTES = 512, METADATA_ROW_BYTES = 32 };
     static const int scale_blocks[] = { 0, 1, 2, 4 };               /* of 128 rows, in a step */
     const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
     const double rows = g->a_box_rows + g->b_box_rows,
@@ -54,8 +58,6 @@ static double tensor_memory_step(const struct bsmi_gemm_instance *g)
  * much it misses them).  Decoding reads and writes each element. */
 static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
-    enum { TILE_CYCLES = 1000 };
-    const double gigahertz = 1.65, memory_bytes_a_nanosecond = 7000;
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const bsm_element multiplied = bsmi_cuda_multiplied_element(g, &p->a, &p->b);
     const int terms = multiplied != BSM_BF16 || g->operands != BSMI_OPERANDS_BF16 ? 1 : terms_of(p);
@@ -66,10 +68,32 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     const double waves =
         (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (split_k ? parts : 1), gpu->gemm_clusters[gemm]);
     const double step = tensor_memory_step(g);
-    const double tile = split_k ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
+    const double tile =
+        split_k ? TENSOR_TILE_CYCLES + ceil(steps / parts) * step : TENSOR_TILE_CYCLES * parts + steps * step;
     const double dequantized =
         g->operands == BSMI_OPERANDS_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
-    return LAUNCH_NANOSECONDS * (split_k ? 2 : 1) + waves * tile / gigahertz + dequantized / memory_bytes_a_nanosecond;
+    return LAUNCH_NANOSECONDS * (split_k ? 2 : 1) + waves * tile / tensor_gigahertz
+           + dequantized / tensor_memory_bytes_a_nanosecond;
+}
+
+/* Kernels that decode B into tensor memory, modelled likewise.  A step of 64 columns takes the longest of its products,
+ * of what passes the port of shared memory, and of decoding, by eight warps; nothing is faster than B's codes arrive.
+ * The launch in front that dequantizes or loads scales is left out as it is for kernels of rows, and A counts as it
+ * does for them. */
+static double tensor_mixed_input_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
+{
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    const double numbers = (double)p->b.rows * (double)p->b.columns * (double)p->b.batch,
+                 scales = numbers / p->b.block * (bsmi_gemm_reads_prepacked(g) ? 1 : 3),
+                 rows = 3.0 * (double)p->k * (double)p->m * (double)p->a.batch;
+    const double shared = 2 * (g->tile_rows * 128.0 + g->tile_columns * 32.0) / SHARED_BYTES_A_CYCLE,
+                 step = fmax(fmax(4 * g->tile_rows / 2.0, shared), DECODED_STEP_CYCLES);
+    const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * bsmi_cuda_terms(&p->a)),
+                 waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p), gpu->gemm_clusters[gemm]);
+    return LAUNCH_NANOSECONDS
+           + fmax(waves * (TENSOR_TILE_CYCLES + steps * step) / tensor_gigahertz,
+                  (numbers / 2 + scales) / tensor_memory_bytes_a_nanosecond)
+           + rows / tensor_memory_bytes_a_nanosecond;
 }
 
 /* int8 rows of A and B, and launches that end at once; all others dequantize A, which therefore does not count. */
@@ -185,6 +209,7 @@ double bsmi_cuda_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bs
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     if (bsmi_gemm_has_tensor_memory(g)) return modelled_nanoseconds(gpu, gemm, p);
+    if (bsmi_gemm_decodes_to_tensor_memory(g)) return tensor_mixed_input_nanoseconds(gpu, gemm, p);
     if (g->main_loop == BSMI_MAIN_LOOP_REGISTERS || g->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS)
         return bsmi_geforce_cost(gpu, gemm, p);
     if (g->cost.step == 0) return 0;

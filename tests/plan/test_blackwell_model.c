@@ -116,8 +116,37 @@ static void each_instance_is_worth_its_place(struct test *t)
     free(gpu);
 }
 
+/* Weights of 4 bits beside rows of bf16: decoded into tensor memory where rows are few, in front of the kernel where
+ * they are many; prepacked they are never slower. */
+static void weights_are_decoded_where_it_pays(struct test *t)
+{
+    static const int64_t ms[] = { 1, 16, 17, 64, 128, 256, 8192, 32768 };
+    static const bsm_format formats[] = { BSM_MXFP4, BSM_NVFP4 };
+    struct bsmi_cuda_gpu *gpu = b200();
+    for (int f = 0; f < 2; f++)
+        for (size_t i = 0; i < sizeof ms / sizeof *ms; i++) {
+            struct bsmi_product p = product_of(BSM_FORMAT_BF16, formats[f], ms[i], 7168, 7168, 0);
+            double rows = INFINITY, decoded = INFINITY, packed = INFINITY;
+            p.b.block = f == 0 ? 32 : 16;
+            for (int g = 0; g < bsmi_gemm_instance_count; g++) {
+                const struct bsmi_gemm_instance *of = &bsmi_gemm_instances[g];
+                const bool mxfp4 = of->codes == BSMI_CODES_MXFP4;
+                double *least = &decoded;
+                if (strncmp(of->name, "cuda_tcgen05_f16_", 17) == 0) least = &rows;
+                else if (!bsmi_gemm_decodes_to_tensor_memory(of) || mxfp4 != (f == 0)) continue;
+                else if (bsmi_gemm_reads_prepacked(of)) least = &packed;
+                *least = fmin(*least, bsmi_cuda_cost(gpu, g, &p));
+            }
+            if ((decoded < rows) != (ms[i] <= 256) || packed > decoded)
+                FAIL(t, "%lld rows: %.0f ns decoded in front, %.0f in the kernel, %.0f prepacked",
+                     (long long)ms[i], rows, decoded, packed);
+        }
+    free(gpu);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(figures_of_others), TEST(each_instance_is_worth_its_place) };
+    static const struct test_case cases[] = { TEST(figures_of_others), TEST(each_instance_is_worth_its_place),
+                                              TEST(weights_are_decoded_where_it_pays) };
     return TEST_MAIN(argc, argv, cases);
 }

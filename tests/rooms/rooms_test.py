@@ -70,7 +70,7 @@ CUDA = {
     "sm90/epilogue": ["epilogue", "simt", "sm90/mainloop"],
     "sm90/mainloop": ["ptx", "scheduler", "epilogue", "sm90/pipeline", "sm90/operand", "sm90/epilogue", "sm90/kernels"],
     "sm90/kernels": ["params", "ptx", "scales", "dequantize", "sm90/operand", "sm90/mainloop"],
-    "sm100": ["ptx", "scheduler", "quantize", "epilogue"],
+    "sm100": ["params", "ptx", "scheduler", "quantize", "epilogue", "sm90/operand"],
     "sm120": ["params", "ptx", "scheduler", "quantize", "epilogue", "sm90/pipeline", "sm90/operand", "sm90/epilogue",
               "sm90/mainloop"],
     "tables": ["params", "sm90/kernels", "sm100", "sm120"], "driver": ["params", "tables", "gemm", "quantize"],

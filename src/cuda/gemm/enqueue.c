@@ -94,6 +94,7 @@ static struct bsmi_fallback flags_of(const struct bsmi_cuda_run *run, const stru
 bsm_status bsmi_cuda_run_sums(struct bsmi_cuda_run *run, bool only_fallback)
 {
     const struct bsmi_product *p = run->product;
+    const bool is_packed = bsmi_cuda_wants_prepacked(run->multiply);
     const struct bsmi_sums_parameters parameters = {
         .a = bsmi_cuda_matrix(&p->a),
         .b = bsmi_cuda_matrix(&p->b),
@@ -103,7 +104,7 @@ bsm_status bsmi_cuda_run_sums(struct bsmi_cuda_run *run, bool only_fallback)
         .only_fallback = only_fallback,
         .direct = run->multiply->direct,
         .a_fallback = flags_of(run, &run->multiply->a, run->a_flags),
-        .b_fallback = flags_of(run, &run->multiply->b, run->b_flags),
+        .b_fallback = is_packed ? bsmi_cuda_packed_flags(p) : flags_of(run, &run->multiply->b, run->b_flags),
         .group_tiles = group_tiles(run),
         .epilogue = run->epilogue,
         .column_groups = bsmi_cuda_column_table(run),

@@ -1,6 +1,7 @@
-/* Codes of B that the GEMM kernel dequantizes itself, in shared memory (fused) or in registers (mixed input): which it
- * can be, and where its scales lie. */
+/* Codes of B that the GEMM kernel dequantizes itself, in shared memory (fused), in registers or into tensor memory
+ * (mixed input): which it can be, and where its scales lie. */
 #include "cuda/driver/matrix.h"
+#include "cuda/ptx/descriptors.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
 #include "lowering.h"
 
@@ -43,6 +44,11 @@ static bool reads_majors(const struct bsmi_gemm_instance *gemm, const struct bsm
            && (p->b.major == BSM_MAJOR_K || bsmi_cuda_reads_mn_major(gemm, p, &p->b, gemm->b_box_rows));
 }
 
+static bool reads_stored_codes(const struct bsmi_gemm_instance *gemm)
+{
+    return !bsmi_gemm_reads_prepacked(gemm) || bsmi_gemm_decodes_to_tensor_memory(gemm);
+}
+
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p, const char **sentence)
 {
     const char *rule = NULL;
@@ -70,7 +76,7 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (bsmi_gemm_has_k_parts(gemm) && !bsmi_cuda_has_split_k_order(p))
         rule = "it sums two parts of K: it wants K of more than 768, no groups, and A other than MXFP4 where B is";
     else if (gemm->adds_up_groups && p->groups > BSMI_MOST_GROUPS_IN_KERNEL) rule = "it wants 512 groups or less";
-    else if (!bsmi_gemm_reads_prepacked(gemm) && !bsmi_cuda_can_map(&rows))
+    else if (reads_stored_codes(gemm) && !bsmi_cuda_can_map(&rows))
         rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
     return rule == NULL;
@@ -112,7 +118,7 @@ static bsm_status map_operands(const struct bsmi_cuda_run *run, const struct bsm
     const struct bsmi_matrix *m = &run->product->b;
     const struct bsmi_cuda_rows rows = code_rows(m);
     const bsm_status status = bsmi_cuda_map_rows(run, "a", &run->product->a, &run->multiply->a, a_box_rows, &to->a);
-    if (status != BSM_OK || bsmi_gemm_reads_prepacked(g)) return status;
+    if (status != BSM_OK || !reads_stored_codes(g)) return status;
     if (!bsmi_cuda_can_map(&rows) || (uintptr_t)scales % 16 != 0)
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: "
                                      "make a plan for them",
@@ -189,3 +195,42 @@ static bsm_status fill_mixed_input(const struct bsmi_cuda_run *run, const struct
 
 const struct bsmi_lowering bsmi_lowering_mixed_input = { describe_mixed_input, place, bsmi_cuda_enqueue_rows,
                                                          fill_mixed_input };
+
+/* Into tensor memory, scales as BSM_LAYOUT_128X4, which prepacked weights are -------------------------------------- */
+
+/* Packed scales are read like the caller's own. */
+static bsm_status describe_tensor_mixed_input(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    struct bsmi_cuda_operand *o = &c->b;
+    describe_operands(p, false, c);
+    if (!bsmi_cuda_wants_prepacked(c)) return BSM_OK;
+    o->own_scales = true;
+    o->scale_batch_bytes = bsmi_ceil_div(p->b.rows, 128) * o->scale_band_bytes;
+    return BSM_OK;
+}
+
+static bool place_tensor_mixed_input(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, int64_t *end)
+{
+    if (!bsmi_cuda_wants_prepacked(c)) return place(p, c, end);
+    return bsmi_cuda_place_rows(&p->a, &c->a, end);
+}
+
+static bsm_status fill_tensor_mixed_input(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g,
+                                          union bsmi_gemm_launch *to)
+{
+    const struct bsmi_cuda_operand *o = &run->multiply->b;
+    struct bsmi_tensor_mixed_input_parameters *t = &to->tensor_mixed_input;
+    bsmi_cuda_fill_segments(run->multiply, &t->blackwell.gemm);
+    t->blackwell.instruction = mma_instruction_descriptor((struct mma_instruction){
+        .kind = MMA_F16, .a = MMA_BF16, .b = MMA_BF16, .m = (uint32_t)g->tile_columns, .n = (uint32_t)g->tile_rows,
+        .d = MMA_D_F32 });
+    t->tile_rows = g->tile_rows;
+    t->code_scales = bsmi_gemm_reads_prepacked(g) ? bsmi_cuda_packed_scales(run->product)
+                     : o->own_scales              ? run->product->b.scales
+                                                  : bsmi_cuda_at(run, o->scales_at);
+    t->code_band_bytes = o->scale_band_bytes, t->code_batch_bytes = o->scale_batch_bytes;
+    return map_operands(run, g, g->a_box_rows, t->code_scales, &t->blackwell.gemm);
+}
+
+const struct bsmi_lowering bsmi_lowering_tensor_mixed_input = { describe_tensor_mixed_input, place_tensor_mixed_input,
+                                                                bsmi_cuda_enqueue_rows, fill_tensor_mixed_input };

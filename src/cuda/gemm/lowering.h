@@ -4,6 +4,7 @@
 #define BSMI_CUDA_LOWERING_H
 
 #include "cuda/driver/launch.h"
+#include "cuda/params/tensor_mixed_input.h"
 #include "multiply.h"
 
 /* One product on its way into a stream. */
@@ -26,6 +27,7 @@ union bsmi_gemm_launch {
     struct bsmi_mixed_input_parameters mixed_input;
     struct bsmi_blackwell_parameters blackwell;
     struct bsmi_sparse_parameters sparse;
+    struct bsmi_tensor_mixed_input_parameters tensor_mixed_input;
 };
 
 struct bsmi_lowering {
@@ -41,7 +43,8 @@ struct bsmi_lowering {
 };
 
 extern const struct bsmi_lowering bsmi_lowering_rows, bsmi_lowering_fused, bsmi_lowering_mixed_input,
-    bsmi_lowering_int8, bsmi_lowering_fp8_requantized, bsmi_lowering_codes, bsmi_lowering_column_groups;
+    bsmi_lowering_tensor_mixed_input, bsmi_lowering_int8, bsmi_lowering_fp8_requantized, bsmi_lowering_codes,
+    bsmi_lowering_column_groups;
 
 /* What the lowerings share ----------------------------------------------------------------------------------------- */
 
@@ -77,8 +80,10 @@ static inline bool bsmi_cuda_is_bf16(const struct bsmi_cuda_operand *o)
 struct bsmi_cuda_operand bsmi_cuda_describe_rows(const struct bsmi_matrix *matrix);
 bool bsmi_cuda_place_rows(const struct bsmi_matrix *matrix, struct bsmi_cuda_operand *operand, int64_t *end);
 
-/* The launch that dequantizes operands into rows, or loads B's scales; the GEMM kernel; and bsmi_sums, unless the
- * kernel computes fallback rows itself. */
+/* The launch that dequantizes operands into rows, or loads B's scales. */
+bsm_status bsmi_cuda_load_operands(struct bsmi_cuda_run *run);
+
+/* That one; the GEMM kernel; and bsmi_sums, unless the kernel computes fallback rows itself. */
 bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run);
 
 /* Stretches of K, and the map of an operand's rows. */
@@ -113,6 +118,10 @@ struct bsmi_condition bsmi_cuda_int8_condition(const struct bsmi_cuda_run *run, 
 
 /* prepacked.c: where the product's weights are. */
 void bsmi_cuda_fill_prepacked(const struct bsmi_product *product, struct bsmi_mixed_input_parameters *parameters);
+
+/* The same of packed scales, which lie as BSM_LAYOUT_128X4, and of the flags of fallback rows behind B's exponents. */
+const unsigned char *bsmi_cuda_packed_scales(const struct bsmi_product *product);
+struct bsmi_fallback bsmi_cuda_packed_flags(const struct bsmi_product *product);
 
 /* One operand requantized by itself, to where its codes and exponents are kept. */
 bsm_status bsmi_cuda_requantize_one(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *matrix,

@@ -1,6 +1,7 @@
 /* Prepacked weights: how many bytes they are, and the launches that make them, and codes of them again. */
 #include "cuda/driver/matrix.h"
 #include "lowering.h"
+#include "cuda/params/plain.h"
 #include "cuda/sm90/operand/prepacked_layout.h"
 
 static int64_t matrix_tiles(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PREPACKED_ROWS); }
@@ -49,14 +50,37 @@ size_t bsmi_cuda_nibble_panels_bytes(const struct bsmi_matrix *b)
     return (size_t)bytes;
 }
 
+/* Scales alone, for kernels that read codes as they are stored: behind the exponents flags of fallback rows, then B's
+ * scales. */
+enum { FLAG_BYTES = BSMI_MOST_PLAIN_FLAGS * (int)sizeof(uint32_t) };
+
+static bool packs_scales(const struct bsmi_cuda_multiply *c)
+{
+    return c->gemm >= 0 && bsmi_gemm_decodes_to_tensor_memory(&bsmi_gemm_instances[c->gemm]);
+}
+
+const unsigned char *bsmi_cuda_packed_scales(const struct bsmi_product *p)
+{
+    return (const unsigned char *)p->b_panels + exponent_bytes(&p->b) + FLAG_BYTES;
+}
+
+struct bsmi_fallback bsmi_cuda_packed_flags(const struct bsmi_product *p)
+{
+    const unsigned char *flags = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
+    return (struct bsmi_fallback){ (const uint32_t *)(const void *)flags,
+                                   p->b.scale == BSM_E8M0 ? BSMI_MOST_PLAIN_FLAGS : 0 };
+}
+
 size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
     if (!bsmi_cuda_wants_prepacked(c)) return 0;
-    if (!c->keeps_b) return bsmi_cuda_nibble_panels_bytes(b);
+    if (!c->keeps_b && !packs_scales(c)) return bsmi_cuda_nibble_panels_bytes(b);
     if (b->rows * b->batch >= (int64_t)1 << 40) return 0;
-    if (bsmi_mul_overflows(c->b.fp8.batch_bytes, b->batch, &bytes)) return 0;
+    if (bsmi_mul_overflows(c->keeps_b ? c->b.fp8.batch_bytes : c->b.scale_batch_bytes, b->batch, &bytes)
+        || bsmi_add_overflows(bytes, c->keeps_b ? 0 : FLAG_BYTES, &bytes))
+        return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
 }
 
@@ -66,6 +90,13 @@ static bool leaves_out(const struct bsmi_product *p) { return p->a.format == BSM
 static unsigned char *nan_row(const struct bsmi_matrix *b, unsigned char *panels)
 {
     return panels + bsmi_cuda_nibble_panels_bytes(b) - nan_row_bytes(b);
+}
+
+static bsm_status clear_words(const struct bsmi_cuda_queue *queue, unsigned char *from, int64_t bytes)
+{
+    return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
+                            ((CUdeviceptr)(uintptr_t)from, 0, (size_t)bytes / sizeof(int32_t), queue->stream),
+                            "zeros of prepacked weights");
 }
 
 /* The NaN row, and zeros behind the exponents.  Products read prepacked weights before they wait for what is in
@@ -80,10 +111,23 @@ static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct b
                           (size_t)nan_row_bytes(b), queue->stream),
                          "the NaN row behind prepacked weights");
     if (status != BSM_OK) return status;
-    return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
-                            ((CUdeviceptr)(uintptr_t)(panels + used), 0,
-                             (size_t)(exponent_bytes(b) - used) / sizeof(int32_t), queue->stream),
-                            "zeros behind the exponents of prepacked weights");
+    return clear_words(queue, panels + used, exponent_bytes(b) - used);
+}
+
+/* What a product would load into its workspace of B, A being what it is there. */
+static bsm_status pack_scales(struct bsmi_cuda_queue *queue, const struct bsmi_cuda_multiply *c,
+                              const struct bsmi_product *p, unsigned char *panels)
+{
+    const int64_t flags_at = exponent_bytes(&p->b);
+    struct bsmi_cuda_multiply loads = *c;
+    loads.gemm = -1;
+    loads.a.form = leaves_out(p) ? BSMI_FORM_AS_STORED : BSMI_FORM_IN_KERNEL, loads.a.own_scales = true;
+    loads.b.own_scales = false;
+    loads.b.exponents_at = 0, loads.b.fallback_at = (size_t)flags_at;
+    loads.b.scales_at = (size_t)(flags_at + FLAG_BYTES);
+    const bsm_status status = clear_words(queue, panels, flags_at + FLAG_BYTES);
+    struct bsmi_cuda_run run = { .queue = *queue, .multiply = &loads, .product = p, .workspace = panels };
+    return status == BSM_OK ? bsmi_cuda_load_operands(&run) : status;
 }
 
 static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c,
@@ -93,6 +137,7 @@ static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_
     if (c->keeps_b)
         return bsmi_cuda_requantize_one(&queue, &p->b, &c->b.fp8, panels + exponent_bytes(&p->b),
                                         (int32_t *)(void *)panels);
+    if (packs_scales(c)) return pack_scales(&queue, c, p, panels);
     const struct bsmi_prepack_parameters parameters = {
         .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels,
         .prepacked = panels + exponent_bytes(&p->b),
@@ -120,6 +165,13 @@ void bsmi_cuda_fill_prepacked(const struct bsmi_product *p, struct bsmi_mixed_in
 
 /* Prepacked weights alone ------------------------------------------------------------------------------------------ */
 
+static bool packs_scales_on(const struct bsmi_cuda_gpu *gpu)
+{
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (gpu->gemms[i] != NULL && bsmi_gemm_decodes_to_tensor_memory(&bsmi_gemm_instances[i])) return true;
+    return false;
+}
+
 const char *bsmi_cuda_rule_of_panels_alone(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p)
 {
     const struct bsmi_matrix *b = &p->b;
@@ -130,6 +182,7 @@ const char *bsmi_cuda_rule_of_panels_alone(const struct bsmi_cuda_gpu *gpu, cons
     if (p->compute == BSM_COMPUTE_FAST && bsmi_fp8_serves(p->a.format, b->format))
         return "with BSM_COMPUTE_FAST they are B as it was rounded";
     if (p->column_groups > 0) return "groups along K read B as it is stored";
+    if (packs_scales_on(gpu)) return "on this GPU they are B's scales alone";
     if (gpu->kernels[BSMI_KERNEL_UNPACK] == NULL) return "this build has no kernel for this GPU that unpacks them";
     return bsmi_cuda_nibble_panels_bytes(b) == 0 ? "their bytes cannot be counted" : NULL;
 }

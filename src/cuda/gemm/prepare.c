@@ -86,6 +86,7 @@ static const struct bsmi_lowering *lowering_of(int gemm)
     if (g->operands == BSMI_OPERANDS_INT8) return &bsmi_lowering_int8;
     if (g->column_groups) return &bsmi_lowering_column_groups;
     if (!bsmi_gemm_dequantizes(g)) return &bsmi_lowering_rows;
+    if (bsmi_gemm_decodes_to_tensor_memory(g)) return &bsmi_lowering_tensor_mixed_input;
     return bsmi_gemm_reads_any_scales(g) ? &bsmi_lowering_mixed_input : &bsmi_lowering_fused;
 }
 

@@ -173,7 +173,7 @@ static bool begins_with_weights(const struct bsmi_cuda_run *run)
     return 4 * tiles <= 3 * sm_count || tiles > sm_count;
 }
 
-static bsm_status load_operands(struct bsmi_cuda_run *run)
+bsm_status bsmi_cuda_load_operands(struct bsmi_cuda_run *run)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
@@ -255,7 +255,7 @@ bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run)
     const struct bsmi_cuda_multiply *c = run->multiply;
     const bool int8 = c->int8_fallback >= 0, has_exponents = c->a.has_exponents || c->b.has_exponents;
     const int gemm = int8 ? c->int8_fallback : c->gemm;
-    bsm_status status = load_operands(run);
+    bsm_status status = bsmi_cuda_load_operands(run);
     if (status == BSM_OK) status = bsmi_cuda_run_gemm(run, gemm, int8 ? &bsmi_lowering_rows : c->lowering);
     if (status != BSM_OK || !has_exponents || bsmi_gemm_instances[gemm].fallback == BSMI_FALLBACK_IN_KERNEL)
         return status;

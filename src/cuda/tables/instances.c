@@ -2,6 +2,7 @@
 #include "instances.h"
 #include "costs.h"
 #include "cuda/sm100/gemm_instances.h"
+#include "cuda/sm100/mixed_input_instances.h"
 #include "cuda/sm120/gemm_instances.h"
 #include "cuda/sm120/mixed_input_instances.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
@@ -148,6 +149,20 @@
       .shared_bytes = BSMI_SM100_SHARED_BYTES(1, 2, columns, ctas, stages, d_box) \
                       + BSMI_SM100_SPARSE_BYTES(columns, stages) },
 
+/* tcgen05, B decoded into tensor memory: one kernel for all tiles. */
+#define TENSOR_MIXED_INPUT(prefix, what, block, from, suffix, tile, rows) \
+    { .name = "cuda_tcgen05_" #prefix "_" #tile suffix, .function = "bsmi_gemm_tensor_" #prefix, \
+      .file = "sm100/mixed_input_" #prefix, .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT_TENSOR_MEMORY, .source = from, \
+      .codes = what, .schedule = BSMI_SCHEDULE_ROWS, TILE(rows, BSMI_SM100_ROWS, 1, 1), \
+      .threads = BSMI_SM100_MIXED_INPUT_THREADS, .sm_ctas = 1, \
+      .shared_bytes = BSMI_SM100_MIXED_INPUT_SHARED_BYTES(block), .most_columns = BSMI_PREPACKED_MOST_COLUMNS },
+#define TENSOR_MXFP4(...) TENSOR_MIXED_INPUT(mxfp4, BSMI_CODES_MXFP4, 32, BSMI_SOURCE_SCALES_128X4, "", __VA_ARGS__)
+#define TENSOR_NVFP4(...) TENSOR_MIXED_INPUT(nvfp4, BSMI_CODES_NVFP4, 16, BSMI_SOURCE_SCALES_128X4, "", __VA_ARGS__)
+#define TENSOR_PREPACKED_MXFP4(...) \
+    TENSOR_MIXED_INPUT(mxfp4, BSMI_CODES_MXFP4, 32, BSMI_SOURCE_PREPACKED, "_prepacked", __VA_ARGS__)
+#define TENSOR_PREPACKED_NVFP4(...) \
+    TENSOR_MIXED_INPUT(nvfp4, BSMI_CODES_NVFP4, 16, BSMI_SOURCE_PREPACKED, "_prepacked", __VA_ARGS__)
+
 /* mma.sync; of_32: bytes of scales for 32 of codes. */
 #define REGISTERS(kind, multiplied, of_32, tile, rows, columns, step, along_m, along_n, schedule, stages) \
     { .name = "cuda_mma_sync_" #kind "_" #tile, .function = "bsmi_gemm_sm120_" #kind "_" #tile, \
@@ -208,6 +223,10 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
     BSMI_SM100_GEMM_F16(F16)
     BSMI_SM100_GEMM_SPARSE(SPARSE)
+    BSMI_SM100_MIXED_INPUT(TENSOR_MXFP4)
+    BSMI_SM100_MIXED_INPUT(TENSOR_NVFP4)
+    BSMI_SM100_MIXED_INPUT(TENSOR_PREPACKED_MXFP4)
+    BSMI_SM100_MIXED_INPUT(TENSOR_PREPACKED_NVFP4)
     BSMI_SM120_GEMM_OF_BYTES(SM120_MXF8F6F4)
     BSMI_SM120_GEMM_OF_8_BITS(SM120_MXF8F6F4)
     BSMI_SM120_GEMM_OF_4_BITS(SM120_MXF4)

@@ -15,7 +15,9 @@ enum bsmi_gemm_main_loop {
     BSMI_MAIN_LOOP_TENSOR_MEMORY,         /* tcgen05 */
     BSMI_MAIN_LOOP_REGISTERS,             /* mma.sync, both operands in shared memory by TMA,
                                              or by cp.async where rows forbid it */
-    BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS  /* mixed input by mma.sync: bf16 of B's codes is its first operand */
+    BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS, /* mixed input by mma.sync: bf16 of B's codes is its first operand */
+    BSMI_MAIN_LOOP_MIXED_INPUT_TENSOR_MEMORY  /* mixed input by tcgen05: bf16 of B's codes is its first operand, in
+                                             tensor memory */
 };
 
 /* What the tensor cores multiply: rows of numbers, or codes as one of the kinds of products that they have for them. */
@@ -118,7 +120,7 @@ static inline bool bsmi_gemm_is_of_blackwell(const struct bsmi_gemm_instance *ge
 /* Whether what it takes is modelled, not measured. */
 static inline bool bsmi_gemm_is_modelled(const struct bsmi_gemm_instance *gemm)
 {
-    return bsmi_gemm_is_of_blackwell(gemm) || gemm->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS;
+    return bsmi_gemm_is_of_blackwell(gemm) || gemm->main_loop >= BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS;
 }
 
 /* Codes of both operands, scaled by the tensor cores. */
@@ -149,6 +151,13 @@ static inline bool bsmi_gemm_dequantizes(const struct bsmi_gemm_instance *gemm)
 static inline bool bsmi_gemm_reads_prepacked(const struct bsmi_gemm_instance *gemm)
 {
     return gemm->source == BSMI_SOURCE_PREPACKED;
+}
+
+/* Whether B's codes are decoded into tensor memory.  Prepacked weights are B's scales alone then, as BSM_LAYOUT_128X4:
+ * codes are read as they are stored. */
+static inline bool bsmi_gemm_decodes_to_tensor_memory(const struct bsmi_gemm_instance *gemm)
+{
+    return gemm->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT_TENSOR_MEMORY;
 }
 
 /* Scales of B in any layout, without a kernel in front; A is not fp16. */

@@ -136,7 +136,8 @@ static void forget_descriptions(struct run_state *s)
 static bool of_one_family(const struct bsmi_gemm_instance *x, const struct bsmi_gemm_instance *y)
 {
     return x->operands == y->operands && bsmi_gemm_has_tensor_memory(x) == bsmi_gemm_has_tensor_memory(y)
-           && x->codes == y->codes && bsmi_gemm_reads_prepacked(x) == bsmi_gemm_reads_prepacked(y)
+           && bsmi_gemm_decodes_to_tensor_memory(x) == bsmi_gemm_decodes_to_tensor_memory(y) && x->codes == y->codes
+           && bsmi_gemm_reads_prepacked(x) == bsmi_gemm_reads_prepacked(y)
            && bsmi_gemm_reads_any_scales(x) == bsmi_gemm_reads_any_scales(y);
 }
 

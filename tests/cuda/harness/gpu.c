@@ -82,13 +82,14 @@ static const char *first_of(const bsm_context *gpu, const char *const *names)
 const char *rows_kernel(const bsm_context *gpu)
 {
     return first_of(gpu, (const char *const[]){ "cuda_wgmma_64x48_1x1", "cuda_mma_sync_bf16_16x64x128",
-                                                "hip_mfma_bf16_128x128", NULL });
+                                                "cuda_tcgen05_f16_16x128", "hip_mfma_bf16_128x128", NULL });
 }
 
 const char *few_rows_kernel(const bsm_context *gpu)
 {
     return first_of(gpu, (const char *const[]){ "cuda_wgmma_mxfp4_16x64_1x1_interleaved",
-                                                "cuda_mma_sync_mxfp4_16x64_stored", NULL });
+                                                "cuda_mma_sync_mxfp4_16x64_stored",
+                                                "cuda_tcgen05_mxfp4_16x128", NULL });
 }
 
 bool is_of_gpu(const bsm_context *gpu, int kernel)
@@ -99,9 +100,12 @@ bool is_of_gpu(const bsm_context *gpu, int kernel)
 
 bool has_function(int kernel, const char *function)
 {
-    const bool sync = strncmp(function, "bsmi_gemm_sm120_", 16) == 0;
-    const char *prefix = sync ? "cuda_mma_sync_" : "cuda_wgmma_", *name = bsm_kernel_name(kernel),
-               *tile = function + strlen(sync ? "bsmi_gemm_sm120_" : "bsmi_gemm_");
+    static const char *const families[][2] = { { "bsmi_gemm_sm120_", "cuda_mma_sync_" },
+                                               { "bsmi_gemm_tensor_", "cuda_tcgen05_" },
+                                               { "bsmi_gemm_", "cuda_wgmma_" } };
+    int i = 0;
+    while (strncmp(function, families[i][0], strlen(families[i][0])) != 0) i++;
+    const char *prefix = families[i][1], *name = bsm_kernel_name(kernel), *tile = function + strlen(families[i][0]);
     return strncmp(name, prefix, strlen(prefix)) == 0 && strncmp(name + strlen(prefix), tile, strlen(tile)) == 0;
 }
 

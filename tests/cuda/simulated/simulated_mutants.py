@@ -127,6 +127,16 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 
 
+# Weights decoded into tensor memory: one kernel a format makes all tiles.
+for code in "mxfp4", "nvfp4":
+    KERNELS[f"bsmi_gemm_tensor_{code}"] = (f"sm100_mixed_input_{code}", [
+        BLACKWELL % 1 + f"GEMM_INSTANCE=bsmi_gemm_tensor_{code}_{tile} test_gpu_prepacked --only schedules"
+        for tile in ("16x128_prepacked", "128x128_prepacked")] + [
+        BLACKWELL % 2 + f"GEMM_INSTANCE=bsmi_gemm_tensor_{code}_{tile} test_gpu_fused_dequantization --only {case}"
+        for tile, case in (("32x128", "wide_tiles"), ("64x128", "scales_and_codes_of_any_size"), ("32x128", "operands_of_every_kind"),
+                           ("16x128", "edges"), ("64x128", "epilogues"))])
+
+
 def tests_of_mma_sync(kind, tile):
     """More steps than stages, more tiles than CTAs, parts of K; D from registers and quantized, tables of columns, groups."""
     pairs, step = sm120.pairs_of(kind, tile), sm120.step_of(kind, tile)
@@ -153,7 +163,7 @@ for kind in sm120.KINDS:
 # Left out of the tests' programs: to read them takes longer than a test.
 SPARED = ["sm90/kernels/fused_bytes", "sm90/kernels/fused_nibbles", "sm90/kernels/fused_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
           "sm90/kernels/mixed_input_mxfp4", "sm90/kernels/mixed_input_nvfp4", "sm90/kernels/mixed_input_prepacked_mxfp4", "sm90/kernels/mixed_input_prepacked_nvfp4",
-          "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4",
+          "sm100/mixed_input_mxfp4", "sm100/mixed_input_nvfp4", "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4",
           "sm120/gemm_bf16", "sm120/gemm_mxf4", "sm120/gemm_mxf4nvf4", "sm120/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
 WANTED = {"dequantize_decode": ["sm90_kernels_fused_nibbles"],
@@ -162,6 +172,7 @@ WANTED = {"dequantize_decode": ["sm90_kernels_fused_nibbles"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"],
           "sm120_gemm_bf16": ["sm120_gemm_mxf4"], "sm120_gemm_mxf8f6f4": ["sm120_gemm_mxf4"], "sm120_gemm_mxf4nvf4": ["sm120_gemm_mxf4"]}
 both = ["sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"]
+WANTED.update((f"sm100_mixed_input_{code}", ["sm100_gemm_f16", "sm100_mixed_input_mxfp4", "sm100_mixed_input_nvfp4"]) for code in ("mxfp4", "nvfp4"))
 WANTED.update((file, both) for file in both + ["sm90_kernels_mixed_input_groups_mxfp4", "sm90_kernels_mixed_input_groups_nvfp4"])
 WANTED["sm90_kernels_prepack"] = WANTED["sm90_kernels_mixed_input_prepacked_mxfp4"]
 # (kernels, place and instruction, places of a kernel at most, why it stays although no test misses it)

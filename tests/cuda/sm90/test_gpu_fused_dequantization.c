@@ -323,7 +323,8 @@ static void wide_tiles(struct test *t)
         { .m = 8, .n = 600, .k = 64 },
     };
     check_kernels(t, problems, sizeof problems / sizeof problems[0],
-                  (const char *const[]){ "_256x128_1x1", "_interleaved", "_128x128_128x4", NULL }, true);
+                  (const char *const[]){ "_256x128_1x1", "_interleaved", "_128x128_128x4", "_mxfp4_32x128",
+                                         "_nvfp4_128x128", NULL }, true);
 }
 
 /* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last
@@ -338,7 +339,8 @@ static void whole_tiles(struct test *t)
     };
     static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x1", "nvfp4_128x64_1x1",
                                            "nvfp4_64x64_1x1", "bytes_128x64_1x1", "stream_64x64_1x1",
-                                           "mxfp4_128x128_128x4", "nvfp4_16x64_128x4", NULL };
+                                           "mxfp4_128x128_128x4", "nvfp4_16x64_128x4", "tcgen05_mxfp4_128x128",
+                                           "tcgen05_nvfp4_64x128", NULL };
     static const char *const all[] = { "x64_", "x128_", NULL };
     check_kernels(t, problems, sizeof problems / sizeof problems[0], is_simulated() ? kernels : all, false);
 }
@@ -366,15 +368,17 @@ static void far_scales_in_few_places(struct test *t)
     static const struct {
         const char *name;
         bsm_format b;
-    } kernels[2][2] = {
+    } kernels[3][2] = {
         { { "cuda_wgmma_mxfp4_128x64_1x1", BSM_MXFP4 }, { "cuda_wgmma_bytes_64x64_1x1", BSM_MXFP6_E3M2 } },
         { { "cuda_mma_sync_mxfp4_16x64_128x4", BSM_MXFP4 }, { "cuda_mma_sync_mxfp4_16x64_stored", BSM_MXFP4 } },
+        { { "cuda_tcgen05_mxfp4_16x128", BSM_MXFP4 }, { "cuda_tcgen05_mxfp4_128x128", BSM_MXFP4 } },
     };
     struct contexts c;
     const int plain = open_beside_plain(t, &c);
     if (plain < 0) return;
     for (int i = 0; i < 4; i++) {
-        const int here = is_of_gpu(c.gpu, kernel_with(kernels[0][0].name, 0)) ? 0 : 1;
+        int here = 0;
+        while (here < 2 && !is_of_gpu(c.gpu, kernel_with(kernels[here][0].name, 0))) here++;
         const int kernel = kernel_number(c.gpu, kernels[here][i / 2].name, BSM_FORMAT_BF16, kernels[here][i / 2].b);
         CHECK(t, kernel >= 0);
         if (kernel >= 0) compare_kernels(t, &c, &problems[i % 2], kernels[here][i / 2].b, kernel, plain);
@@ -548,8 +552,11 @@ static void other_forms_are_refused(struct test *t)
     if (open_beside_plain(t, &c) < 0) return;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         int kernel = 0;
+        const bool is_of_here =
+            strcmp(forms[i].part, "_tcgen05_") == 0 && is_of_gpu(c.gpu, kernel_with("_tcgen05_", 0));
+        const char *part = is_of_here ? "_mma_sync_mxf8f6f4_" : forms[i].part;
         while (bsm_kernel_name(kernel) != NULL
-               && (strstr(bsm_kernel_name(kernel), forms[i].part) == NULL
+               && (strstr(bsm_kernel_name(kernel), part) == NULL
                    || (forms[i].part[0] != '_' && !decodes(c.gpu, kernel, forms[i].b))))
             kernel++;
         /* a GPU whose kernels decode codes of four bits alone */
@@ -581,6 +588,41 @@ static void other_forms_are_refused(struct test *t)
     contexts_close(&c);
 }
 
+/* Shapes, storage and numbers as they come: the program's --seed draws others.  Kernels that decode into tensor
+ * memory, whose tiles are all of one kernel; ANY_SHAPES: so many problems. */
+static void any_shapes(struct test *t)
+{
+    static const bsm_format of_a[] = { BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_FORMAT_FP16,
+                                       BSM_MXINT8, BSM_FORMAT_BF16 };
+    static const bsm_format of_d[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_MXFP8_E4M3 };
+    struct contexts c;
+    const char *asked = getenv("ANY_SHAPES");
+    const int problems = asked != NULL ? atoi(asked) : 2, plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
+    if (!is_of_gpu(c.gpu, kernel_with("cuda_tcgen05_mxfp4_", 0))) {
+        test_skip(t, "this GPU has no kernels that decode into tensor memory");
+        contexts_close(&c);
+        return;
+    }
+    for (int i = 0; i < problems; i++) {
+        const bool nvfp4 = rnd_below(t, 2) == 0;
+        const int kernel = kernel_with(nvfp4 ? "cuda_tcgen05_nvfp4_" : "cuda_tcgen05_mxfp4_", (int)rnd_below(t, 4));
+        struct problem q = {
+            .m = 1 + (int64_t)rnd_below(t, 300), .n = 1 + (int64_t)rnd_below(t, 300),
+            .k = 32 * (1 + (int64_t)rnd_below(t, 36)),
+            .a = of_a[rnd_below(t, 6)], .d = of_d[rnd_below(t, 4)], .a_too = rnd_below(t, 4) == 0,
+            .scales = (int)rnd_below(t, APART + 1), .alpha = rnd_below(t, 3) == 0, .c = rnd_below(t, 3) == 0,
+            .bias_per_row = rnd_below(t, 4) == 0, .d_odd = (int64_t)rnd_below(t, 4), .relu = rnd_below(t, 8) == 0,
+            .all_codes = rnd_below(t, 4) == 0,
+        };
+        if (rnd_below(t, 4) == 0) q.batch = 2, q.b_broadcast = rnd_below(t, 2) == 0;
+        else if (rnd_below(t, 4) == 0 && q.m > 4) q.groups = 3;
+        if (q.d == BSM_MXFP8_E4M3) q.d_odd = 0;
+        compare_kernels(t, &c, &q, nvfp4 ? BSM_NVFP4 : BSM_MXFP4, kernel, plain);
+    }
+    contexts_close(&c);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format), TEST(long_rows), TEST(edges),
@@ -588,6 +630,6 @@ int main(int argc, char **argv)
                                               TEST(epilogues), TEST(other_forms_are_refused),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles),
                                               TEST(decoded_in_registers), TEST(streams), TEST(fallback_by_the_kernel),
-                                              TEST(exponents_far_apart) };
+                                              TEST(exponents_far_apart), TEST(any_shapes) };
     return TEST_MAIN(argc, argv, cases);
 }

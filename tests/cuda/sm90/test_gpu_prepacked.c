@@ -175,14 +175,16 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
 }
 
 /* Which problems a kernel tries where it is simulated: kernels by mma.sync differ from those by wgmma in how products
- * are made, not in what is read and finished, and have every fourth; kernels for many rows have the last, which has
- * many, and a third of the others; the others have the rest. */
+ * are made, not in what is read and finished, and have every fourth; by tcgen05 one kernel has all tiles, and they take
+ * turns; kernels for many rows have the last, which has many, and a third of the others; the others have the
+ * rest. */
 static bool is_tried(int kernel, int n, int problem, int problems)
 {
     const char *name = bsm_kernel_name(kernel);
     const bool of_many_rows = strstr(name, "_rows_") != NULL, is_last = problem + 1 == problems,
                has_groups = problem + 3 == problems || problem + 2 == problems;
     if (!is_simulated() || one_is_asked_for()) return true;
+    if (strstr(name, "_tcgen05_") != NULL) return problem % 8 == n % 8 && !is_last;
     if (strstr(name, "_mma_sync_") != NULL) return problem % 4 == n % 4 && !has_groups;
     if (strstr(name, "_groups_") != NULL) return has_groups || (n + problem) % 6 == 0;
     if (has_groups) return n == 0;
@@ -199,6 +201,7 @@ static void check_problem(struct test *t, const struct contexts *c, const int *k
     for (int n = 0; kernels[n] >= 0; n++) {
         const int kernel = kernels[n];
         if (nibbles_of_kernel(kernel) != format || !is_asked_for(kernel) || !is_tried(kernel, n, i, problems)) continue;
+        if (strstr(bsm_kernel_name(kernel), "_tcgen05_") != NULL && q->k % 32 != 0) continue; /* rows that TMA reads */
         if (is_simulated() && (int)scales != (n + i) % SCALES_COUNT
             && !(q->every_scale && (n == 0 || one_is_asked_for())))
             continue;
@@ -273,7 +276,7 @@ static void schedules(struct test *t)
         if (strstr(name, "_prepacked") == NULL && !by_mma_sync) continue;
         check_bits(t, &c, &few, kernel, SCALES_NEAR_THE_ENDS, false), done++;
         check_bits(t, &c, &long_rows, kernel, SCALES_USUAL, false);
-        if (strstr(name, "_groups_") == NULL) continue;
+        if (strstr(name, "_groups_") == NULL && strstr(name, "_tcgen05_") == NULL) continue;
         check_bits(t, &c, &wide, kernel, SCALES_USUAL, false);
         check_bits(t, &c, &groups, kernel, SCALES_USUAL, false);
         check_bits(t, &c, &short_rows, kernel, SCALES_USUAL, true);
@@ -340,6 +343,11 @@ static void contract(struct test *t)
     CHECK(t, strstr(text, "_prepacked") != NULL);
     bsm_plan_describe(of_many_rows, text, sizeof text);
     CHECK(t, strstr(text, "_prepacked") == NULL);
+    bsm_matrix described = y.m;
+    bsm_matmul alone = call;
+    described.data = NULL, described.scales = NULL, alone.b = &described, alone.b_panels = panels;
+    if (strstr(bsm_kernel_name(reading(&c, 0)), "_tcgen05_") != NULL)      /* panels without codes */
+        CHECK(t, bsm_supported(c.gpu, &alone) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "scales alone") != NULL);
     call.b_panels = (char *)panels + 1;
     CHECK(t, bsm_supported(c.gpu, &call) == BSM_EALIGN);
     CHECK(t, !bsm_kernel_serves(c.gpu, reading(&c, 0), BSM_FORMAT_BF16, BSM_MXFP4));

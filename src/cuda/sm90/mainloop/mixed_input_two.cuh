@@ -50,60 +50,12 @@ __device__ static inline void begin_segment(const bsmi_gemm_parameters &p, two_w
 
 /* Scales ----------------------------------------------------------------------------------------------------------- */
 
-/* Of a step and of each of the thread's rows, from the step's first block on. */
-struct piece_scales { uint32_t of[2]; };
-
 template <class CONFIG> __device__ static inline piece_scales read_piece(const two_warpgroups<CONFIG> &at)
 {
     const uint32_t piece = at.number * BSMI_K_STEP / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
     const uint32_t from = at.shared + CONFIG::AT_SCALES + at.codes_ring.stage * CONFIG::SCALE_BYTES + piece + at.scales;
     const uint32_t shift = CONFIG::CODES::MICRO ? 0 : at.number % 2 * 16;
     return { { load_shared(from) >> shift, load_shared(from + 16) >> shift } };
-}
-
-/* Whether a scale of the step is NaN, or e8m0 so large that 192 times it is infinite: as blocks of zeros may have it,
- * since rows of other numbers have exponents. */
-template <class CODES> __device__ static inline bool has_special_scale(const piece_scales &s)
-{
-    const uint32_t first = s.of[0], second = s.of[1], both = __byte_perm(first, second, 0x5410);
-    if (CODES::MICRO)
-        return ((((first & 0x7f7f7f7f) + 0x01010101) | ((second & 0x7f7f7f7f) + 0x01010101)) & 0x80808080) != 0;
-    return (((both & 0x78787878) + 0x08080808) & both & 0x80808080) != 0;
-}
-
-/* Two codes of scales, each in half of a word: those of blocks i and i + WORDS of a row. */
-template <class CODES> __device__ static inline uint32_t codes_of_halves(const piece_scales &s, int row, int i)
-{
-    return CODES::MICRO ? s.of[row] >> 8 * i & 0x007f007f : __byte_perm(s.of[row], 0, 0x4140);
-}
-
-template <class CODES>
-__device__ static inline void set_special_halves(const piece_scales &s, scale_halves<CODES> &halves)
-{
-    constexpr uint32_t NAN_CODE = CODES::MICRO ? 0x7f : 0xff, LARGE_CODE = CODES::MICRO ? 0x7f : 0xf8;
-#pragma unroll
-    for (int i = 0; i < 2 * halves.WORDS; i++) {
-        const uint32_t codes = codes_of_halves<CODES>(s, i / halves.WORDS, i % halves.WORDS);
-        const uint32_t low = codes & 0xffff, high = codes >> 16;
-        uint32_t &half = halves.of[i / halves.WORDS][i % halves.WORDS];
-        if (low >= LARGE_CODE) half = (half & 0xffff0000) | (low == NAN_CODE ? 0x7fc0 : 0);
-        if (high >= LARGE_CODE) half = (half & 0xffff) | (high == NAN_CODE ? 0x7fc00000 : 0);
-    }
-}
-
-/* The codes 0 and 1 of e8m0, which only zeros have, padding and blocks of zeros, become 0. */
-template <class CODES> __device__ static inline scale_halves<CODES> halves_of_piece(const piece_scales &s)
-{
-    scale_halves<CODES> halves;
-#pragma unroll
-    for (int i = 0; i < 2 * halves.WORDS; i++) {
-        const uint32_t codes = codes_of_halves<CODES>(s, i / halves.WORDS, i % halves.WORDS);
-        halves.of[i / halves.WORDS][i % halves.WORDS] =
-            half_of_scales<CODES>(CODES::MICRO ? codes : __vmaxu2(codes, 0x00010001));
-    }
-    if (__builtin_expect(has_special_scale<CODES>(s), 0)) set_special_halves<CODES>(s, halves);
-    set_offsets(halves);
-    return halves;
 }
 
 /* Steps ------------------------------------------------------------------------------------------------------------ */

@@ -1,14 +1,11 @@
 /* From codes of e2m1 as they are stored, in shared memory, to the first operand of wgmma in registers.
  *
  * Of each 16 columns of a row a thread needs four codes, 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 (c is its lane modulo 4): a
- * byte of each of two words.  prmt finds 192 + 2 v for each code v in a table by magnitude, one table for each sign;
- * where a code has the other sign, the bit that says so makes prmt repeat the byte's highest bit, which is 0: the sum
- * of both is the number.  It is the low byte of a bf16 from 128 to 256, whose last place is 1, and one fma with half of
- * the scale makes it v times the scale, exactly. */
+ * byte of each of two words. */
 #pragma once
 
-#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/sm90/mainloop/mixed_input_config.cuh"
+#include "e2m1_numbers.cuh"
 
 /* Codes ------------------------------------------------------------------------------------------------------------ */
 
@@ -65,50 +62,6 @@ __device__ static inline e2m1_words gather_words(const e2m1_reader &reader, cons
 __device__ static inline uint32_t four_codes(const e2m1_reader &, const e2m1_words &words, int row, int product)
 {
     return row == 0 ? words.of[product] : words.of[product] >> 16;
-}
-
-/* Scales ----------------------------------------------------------------------------------------------------------- */
-
-/* Halves of the scales of a step, and what makes 192 times them zero: of each row, those of NVFP4's four blocks or of
- * MXFP4's two; block i lies in half i / WORDS of word i % WORDS. */
-template <class CODES> struct scale_halves {
-    static constexpr int WORDS = CODES::MICRO ? 2 : 1;
-    uint32_t of[2][WORDS], offset[2][WORDS];
-};
-
-/* Codes of two scales, each in half of a word, become halves of the scales.  ue4m3: its bits, where bf16 has them, and
- * a power of two that corrects the exponent.  e8m0 from 1 on: 2^(code - 128). */
-template <class CODES> __device__ static inline uint32_t half_of_scales(uint32_t codes)
-{
-    return CODES::MICRO ? ptx_mul_bf16x2(codes * 16, 0x7b007b00) : codes * 128 - 0x00800080;
-}
-
-template <class CODES> __device__ static inline void set_offsets(scale_halves<CODES> &halves)
-{
-#pragma unroll
-    for (int i = 0; i < 2 * halves.WORDS; i++)
-        halves.offset[i / halves.WORDS][i % halves.WORDS] =
-            ptx_mul_bf16x2(halves.of[i / halves.WORDS][i % halves.WORDS], 0xc340c340);
-}
-
-/* Numbers ---------------------------------------------------------------------------------------------------------- */
-
-/* The low or the high half of a word, twice: the instructions that use it take it from there. */
-__device__ static inline uint32_t twice_of_half(uint32_t word, int half)
-{
-    uint32_t d;
-    if (half == 0) asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {l, l};\n}" : "=r"(d) : "r"(word));
-    else asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {h, h};\n}" : "=r"(d) : "r"(word));
-    return d;
-}
-
-/* codes: four, in the low half. */
-__device__ static inline void decode_four(uint32_t codes, uint32_t half, uint32_t offset, uint32_t &first,
-                                          uint32_t &second)
-{
-    const uint32_t bytes = ptx_prmt(0x43424140, 0x4c484644, codes) + ptx_prmt(0x3d3e3f40, 0x34383a3c, codes ^ 0x8888);
-    first = ptx_fma_bf16x2(ptx_prmt(bytes, 0x43434343, 0x4140), half, offset);
-    second = ptx_fma_bf16x2(ptx_prmt(bytes, 0x43434343, 0x4342), half, offset);
 }
 
 /* The first operand of a step, which is four products, and of a K slice. */
