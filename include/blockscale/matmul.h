@@ -289,11 +289,11 @@ BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *produ
 
 /* Prepacked weights alone, on GPUs of NVIDIA but those of compute capability 10.x, where they are B's scales; MXFP4
  * and NVFP4 (low nibble first, K even), but for groups along K and where BSM_COMPUTE_FAST rounds B: the bytes of codes
- * and scales with K rounded up to 384 and N to 64, instead of twice as many.  A plan is made for them where product->b_panels is given and b->data and b->scales are NULL;
- * b_panels may be any address then, aligned as in a run, and runs give b_panels alone, too.  The bits are those with
- * codes.  Where the plan takes another (more rows of A than 4096, A with e8m0 scales, BSM_ORDER_PORTABLE, other GPUs
- * than those of bsm_plan_b_panels_bytes), codes and scales are unpacked into the workspace, which has room for them,
- * in front of each product.
+ * and scales with K rounded up to 384 and N to 64, instead of twice as many.  A plan is made for them where
+ * product->b_panels is given and b->data and b->scales are NULL; b_panels may be any address then, aligned as in a
+ * run, and runs give b_panels alone, too.  The bits are those with codes.  Where the plan takes another (more rows of A
+ * than 4096, A with e8m0 scales, BSM_ORDER_PORTABLE, other GPUs than those of bsm_plan_b_panels_bytes), codes and
+ * scales are unpacked into the workspace, which has room for them, in front of each product.
  * Rows of B that are fallback rows (MXFP4, enum bsm_order: numbers outside [2^-40, 2^41) where A is bf16, as was said
  * when the weights were packed, or that span more than 80 binades) are not in them: their columns of S are NaN.
  *
