@@ -267,7 +267,8 @@ def prepacked_weights_alone() -> None:
             assert torch.equal(alone(x), plain(x)), (form, rows)
         assert alone.codes.untyped_storage().nbytes() == 1 and alone.codes.shape == plain.codes.shape
         for name, tensor in plain.state_dict().items():
-            assert torch.equal(alone.state_dict()[name].view(torch.uint8), tensor.view(torch.uint8)), (form, name)
+            one, other = (x.reshape(-1).view(torch.uint8) for x in (alone.state_dict()[name], tensor))
+            assert torch.equal(one, other), (form, name)
         with torch.enable_grad():
             gradients = []
             for layer in (alone, plain):

@@ -2,10 +2,8 @@
  * and the rounding of src/cpu/epilogue.c and src/cpu/epilogue.
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row of D each, eight columns of D a thread and step. */
-#include "cuda/ptx/arithmetic.cuh"
-#include "cuda/quantize/block.cuh"
-#include "product/activation.h"
-#include "quick_gate.cuh"
+#include "finish_sums.cuh"
+#include "gated_rows.cuh"
 
 /* What is the same along a row. */
 struct finish_row {
@@ -25,31 +23,6 @@ struct row_threads { int thread, threads, octets, padded_octets, last_count; };
 __device__ static inline int count_in(const row_threads &w, int number)
 {
     return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0;
-}
-
-/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to
- * fp32. */
-__device__ __noinline__ static float factor_of(const bsmi_epilogue_parameters &e, float alpha)
-{
-    const double a = e.tensor_scale_a == nullptr ? 1 : (double)*e.tensor_scale_a,
-                 b = e.tensor_scale_b == nullptr ? 1 : (double)*e.tensor_scale_b;
-    double numerator = (double)alpha, denominator = 1;
-    if (e.a_divides) denominator *= a;
-    else numerator *= a;
-    if (e.b_divides) denominator *= b;
-    else numerator *= b;
-    return __double2float_rn(numerator / denominator);
-}
-
-__device__ static inline int64_t find_group(const bsmi_epilogue_parameters &e, int64_t row)
-{
-    int64_t low = 0, high = e.matrices;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (e.group_starts[middle] <= row) low = middle;
-        else high = middle;
-    }
-    return low;
 }
 
 __device__ static finish_row begin_row(const bsmi_epilogue_parameters &e, int64_t number)
@@ -104,13 +77,6 @@ __device__ __noinline__ static float activate(int activation, float t)
     return __double2float_rn(bsmi_activation((bsm_activation)activation, (double)t));
 }
 
-__device__ __noinline__ static float activate_gated(int activation, float gate, float up)
-{
-    const double g = (double)gate, u = (double)up;
-    return __double2float_rn(activation == BSM_ACT_SWIGLU_CLAMPED ? bsmi_swiglu_clamped(g, u)
-                                                                  : bsmi_activation((bsm_activation)activation, g) * u);
-}
-
 /* S, whose parts are added in their order. */
 __device__ static inline float load_sum(const bsmi_epilogue_parameters &e, const finish_row &r, int64_t column)
 {
@@ -130,9 +96,8 @@ __device__ static inline bool has_one_factor(const bsmi_epilogue_parameters &e, 
 __device__ static eight finished_sums(const bsmi_epilogue_parameters &e, const finish_row &r, int64_t first, int count)
 {
     eight t;
-    if (count == 8 && e.sums_parts <= 1 && aligned_to(r.sums + first, 16)) {
-        const float4 a = *(const float4 *)(r.sums + first), b = *(const float4 *)(r.sums + first + 4);
-        t = { { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w } };
+    if (count == 8 && e.sums_part_pitch % 4 == 0 && aligned_to(r.sums + first, 16)) {
+        t = load_eight_sums(e, r.sums + first);
     } else {
 #pragma unroll
         for (int i = 0; i < 8; i++) t.x[i] = i < count ? load_sum(e, r, first + i) : 0;
@@ -176,7 +141,7 @@ __device__ static eight finish_eight(const bsmi_epilogue_parameters &e, const fi
         bool sure = false;
         t.x[i] = 0;
         if (i >= count) continue;
-        if (quick) t.x[i] = quick_gated(e.activation, gate, up, &sure);
+        if (quick) t.x[i] = quick_gated(e.activation == BSM_ACT_SWIGLU_CLAMPED, gate, up, &sure);
         if (!sure) t.x[i] = activate_gated(e.activation, gate, up);
     }
     return t;
@@ -192,12 +157,6 @@ __device__ static inline uint32_t raise_amax(uint32_t amax, const eight &t, int 
 }
 
 /* D without scales: rounded once, NaN canonical. ------------------------------------------------------------------- */
-
-__device__ static inline uint32_t bf16_code(float t)
-{
-    const uint32_t bits = __float_as_uint(t);
-    return isnan(t) ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
 
 __device__ static inline uint32_t fp16_code(float t) { return isnan(t) ? 0x7e00 : ptx_cvt_f16x2(0, t) & 0xffff; }
 
@@ -283,6 +242,12 @@ extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3)
     const bsmi_epilogue_parameters &e = p.epilogue;
     const bsmi_device_matrix &d = e.d;
     if (d.columns == 0) return;
+    const int64_t rows = e.grouped ? e.group_starts[e.matrices] : e.m * e.matrices;
+    if (has_gated_rows(e)) {
+        if (e.activation == BSM_ACT_SWIGLU_CLAMPED) finish_gated_rows<true>(e, rows);
+        else finish_gated_rows<false>(e, rows);
+        return;
+    }
     scale_places places = {};
     if (d.block != 0) {
         if (threadIdx.x == 0)
@@ -299,7 +264,6 @@ extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3)
     while (w.threads < BSMI_FINISH_THREADS && w.threads * 2 < w.octets) w.threads *= 2;
     w.thread = (int)threadIdx.x % w.threads;
     const int groups = BSMI_FINISH_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
-    const int64_t rows = e.grouped ? e.group_starts[e.matrices] : e.m * e.matrices;
     uint32_t amax = 0;
     for (int64_t number = (int64_t)blockIdx.x * groups + group; number < rows; number += (int64_t)gridDim.x * groups)
         amax = finish(e, begin_row(e, number), w, q, places, amax);

@@ -155,6 +155,9 @@ static void gates_to_bf16(struct test *t)
         uint16_t bias[N];
         b.m.rows -= i / 8 * 2;                    /* a row whose last columns are no whole eight */
         operand_fill(t, &a, false), operand_fill(t, &b, false);
+        (void)bsm_matrix_set_code(&a.m, 0, 3, 5, 0x7fc0);          /* NaN and infinities */
+        (void)bsm_matrix_set_code(&a.m, 0, 6, 5, 0x7f80);
+        (void)bsm_matrix_set_code(&a.m, 0, 9, 5, 0x0010);
         for (int j = 0; j < N; j++) bias[j] = (uint16_t)(rnd_below(t, 2) << 15 | (0x3e00 + rnd_below(t, 0x200)));
         const struct run run = { .a = &a, .b = &b, .d = &d, .alphas = 1, .biases = i / 4 % 2 == 0 ? N : 0,
                                  .call = { .struct_size = sizeof(bsm_matmul), .alpha = &alphas[i / 4 % 2],

@@ -1,0 +1,60 @@
+/* Pieces of the generic epilogue: factors, groups, sums, gates. */
+#pragma once
+
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/quantize/block.cuh"
+#include "product/activation.h"
+
+/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to
+ * fp32. */
+__device__ __noinline__ static float factor_of(const bsmi_epilogue_parameters &e, float alpha)
+{
+    const double a = e.tensor_scale_a == nullptr ? 1 : (double)*e.tensor_scale_a,
+                 b = e.tensor_scale_b == nullptr ? 1 : (double)*e.tensor_scale_b;
+    double numerator = (double)alpha, denominator = 1;
+    if (e.a_divides) denominator *= a;
+    else numerator *= a;
+    if (e.b_divides) denominator *= b;
+    else numerator *= b;
+    return __double2float_rn(numerator / denominator);
+}
+
+__device__ static inline int64_t find_group(const bsmi_epilogue_parameters &e, int64_t row)
+{
+    int64_t low = 0, high = e.matrices;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (e.group_starts[middle] <= row) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+__device__ __noinline__ static float activate_gated(int activation, float gate, float up)
+{
+    const double g = (double)gate, u = (double)up;
+    return __double2float_rn(activation == BSM_ACT_SWIGLU_CLAMPED ? bsmi_swiglu_clamped(g, u)
+                                                                  : bsmi_activation((bsm_activation)activation, g) * u);
+}
+
+/* Eight sums at `sums`, aligned to 16 bytes, whose parts are added in their order, whatever number of loads are on their
+ * way. */
+__device__ static inline eight load_eight_sums(const bsmi_epilogue_parameters &e, const float *sums)
+{
+    const float4 a = *(const float4 *)sums, b = *(const float4 *)(sums + 4);
+    eight t = { { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w } };
+#pragma unroll 4
+    for (int part = 1; part < e.sums_parts; part++) {
+        const float4 c = *(const float4 *)(sums + part * e.sums_part_pitch),
+                     d = *(const float4 *)(sums + part * e.sums_part_pitch + 4);
+        t = { { t.x[0] + c.x, t.x[1] + c.y, t.x[2] + c.z, t.x[3] + c.w, t.x[4] + d.x, t.x[5] + d.y, t.x[6] + d.z,
+                t.x[7] + d.w } };
+    }
+    return t;
+}
+
+__device__ static inline uint32_t bf16_code(float t)
+{
+    const uint32_t bits = __float_as_uint(t);
+    return isnan(t) ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
