@@ -37,8 +37,7 @@ __device__ __noinline__ static float activate_gated(int activation, float gate, 
                                                                   : bsmi_activation((bsm_activation)activation, g) * u);
 }
 
-/* Eight sums at `sums`, aligned to 16 bytes, whose parts are added in their order, whatever number of loads are on their
- * way. */
+/* Eight sums at `sums`, aligned to 16 bytes.  Parts are added in their order, while the next ones are on their way. */
 __device__ static inline eight load_eight_sums(const bsmi_epilogue_parameters &e, const float *sums)
 {
     const float4 a = *(const float4 *)sums, b = *(const float4 *)(sums + 4);

@@ -6,9 +6,10 @@
 #include "cuda/ptx/arithmetic.cuh"
 
 /* Errors are relative, in units of 2^-24.  The exponent of two is a sum of two numbers, beyond 2^-30 of it; ex2.approx
- * of the larger one adds 4, the smaller one's factor 1, the sum 1, rcp.approx 4 at most, the clamped up and two products
- * 1 each.  Together 13; a fp32 number has 2^24 units of its last place at most, so the result is off by 13 of them, by
- * one half where it is rounded to a subnormal number, and the number in double, rounded to fp32, by one half. */
+ * of the larger one adds 4, the smaller one's factor 1, the sum 1, rcp.approx 4 at most, the clamped up and two
+ * products 1 each.  Together 13; a fp32 number has 2^24 units of its last place at most, so the result is off by 13 of
+ * them, by one half where it is rounded to a subnormal number, and the number in double, rounded to fp32, by one
+ * half. */
 enum { QUICK_GATE_UNITS = 15 };
 
 /* g / (1 + exp(-factor g)) * up; *sure: its bf16 is that of the activation in double.  NaN passes the comparisons. */

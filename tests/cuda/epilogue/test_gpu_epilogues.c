@@ -173,8 +173,111 @@ static void gates_to_bf16(struct test *t)
     contexts_close(&c);
 }
 
+/* What gate and up give in double, and how far its fp32 number is from the middle of two bf16 numbers, in units of the
+ * last place. */
+static int from_middle(bsm_activation activation, float gate, float up)
+{
+    const double g = gate > 7 && activation == BSM_ACT_SWIGLU_CLAMPED ? 7 : (double)gate;
+    const float d = (float)(activation == BSM_ACT_SILU ? g / (1 + exp(-g)) * (double)up
+                                                       : g / (1 + exp(-1.702 * g)) * ((double)up + 1));
+    uint32_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return abs((int)(bits & 0xffff) - 0x8000);
+}
+
+/* A number of fp32 as a row of three bf16 numbers that add up to it. */
+static void set_row(struct operand *b, int64_t row, float value)
+{
+    for (int i = 0; i < 3; i++) {
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        bits &= 0xffff0000;
+        (void)bsm_matrix_set_code(&b->m, 0, row, i, bits >> 16);
+        float part;
+        memcpy(&part, &bits, sizeof part);
+        value -= part;
+    }
+}
+
+/* Gates whose number in double lies within three units of fp32 of the middle of two bf16 numbers: fp32's is as often on
+ * the other side. */
+static void gates_near_the_middle(struct test *t)
+{
+    enum { M = 2, N = 128, K = 8 };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int kernel = kernel_number(c.gpu, simt_kernel(), BSM_FORMAT_BF16, BSM_FORMAT_BF16);
+    CHECK_OR_RETURN(t, kernel >= 0 && bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
+    for (int i = 0; i < 4; i++) {
+        const bsm_activation activation = i % 2 == 0 ? BSM_ACT_SWIGLU_CLAMPED : BSM_ACT_SILU;
+        const bsm_gate gate = i / 2 == 0 ? BSM_GATE_SPLIT : BSM_GATE_INTERLEAVED;
+        struct operand a = make(t, BSM_FORMAT_BF16, M, K, 1), b = make(t, BSM_FORMAT_BF16, N, K, 1),
+                       d = make(t, BSM_FORMAT_BF16, M, N / 2, 1);
+        for (int k = 0; k < K; k++) {
+            for (int row = 0; row < M; row++) (void)bsm_matrix_set_code(&a.m, 0, row, k, k < 3 ? 0x3f80 : 0);
+            for (int row = 0; row < N; row++) (void)bsm_matrix_set_code(&b.m, 0, row, k, 0);
+        }
+        for (int j = 0; j < N / 2; j++) {
+            float g, up;
+            do {
+                g = (float)((double)rnd_below(t, 1 << 24) * 0x1p-20 - 8);
+                up = (float)((double)rnd_below(t, 1 << 24) * 0x1p-21 - 4);
+            } while (from_middle(activation, g, up) > 3);
+            set_row(&b, gate == BSM_GATE_SPLIT ? j : 2 * j, g);
+            set_row(&b, gate == BSM_GATE_SPLIT ? N / 2 + j : 2 * j + 1, up);
+        }
+        const struct run run = {
+            .a = &a,
+            .b = &b,
+            .d = &d,
+            .call = { .struct_size = sizeof(bsm_matmul), .activation = activation, .gate = gate },
+        };
+        char what[80];
+        snprintf(what, sizeof what, "gate %d, activation %d, near the middle", (int)gate, (int)activation);
+        run_both(t, &c, &run, what);
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
+/* Biases of groups and of matrices of a batch, in rows of three eights: neighbours of a warp lie in several rows, and a
+ * group may have none. */
+static void gates_of_groups(struct test *t)
+{
+    enum { N = 48, K = 8, GROUPS = 4 };
+    static const int64_t group_rows[GROUPS] = { 5, 0, 40, 3 };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int kernel = kernel_number(c.gpu, simt_kernel(), BSM_FORMAT_BF16, BSM_FORMAT_BF16);
+    CHECK_OR_RETURN(t, kernel >= 0 && bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
+    for (int i = 0; i < 8; i++) {
+        const bool grouped = i < 4;
+        const int64_t m = grouped ? 48 : 11, batch = grouped ? 1 : 3;
+        struct operand a = make(t, BSM_FORMAT_BF16, m, K, batch),
+                       b = make(t, BSM_FORMAT_BF16, N, K, grouped ? GROUPS : batch),
+                       d = make(t, BSM_FORMAT_BF16, m, N / 2, batch);
+        uint16_t bias[GROUPS * N];
+        operand_fill(t, &a, false), operand_fill(t, &b, false);
+        for (int j = 0; j < GROUPS * N; j++)
+            bias[j] = (uint16_t)(rnd_below(t, 2) << 15 | (0x3e00 + rnd_below(t, 0x200)));
+        const struct run run = { .a = &a, .b = &b, .d = &d, .biases = GROUPS * N,
+                                 .call = { .struct_size = sizeof(bsm_matmul), .bias = bias, .bias_type = BSM_REAL_BF16,
+                                           .bias_per = BSM_PER_COLUMN, .bias_batch_pitch = N,
+                                           .groups = grouped ? GROUPS : 0, .group_rows = grouped ? group_rows : NULL,
+                                           .activation = i % 2 == 0 ? BSM_ACT_SWIGLU_CLAMPED : BSM_ACT_SILU,
+                                           .gate = i / 2 % 2 == 0 ? BSM_GATE_SPLIT : BSM_GATE_INTERLEAVED } };
+        char what[80];
+        snprintf(what, sizeof what, "gate %d, activation %d, %d groups", (int)run.call.gate, (int)run.call.activation,
+                 (int)run.call.groups);
+        run_both(t, &c, &run, what);
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_output_format), TEST(special_numbers), TEST(gates_to_bf16) };
+    static const struct test_case cases[] = { TEST(every_output_format), TEST(special_numbers), TEST(gates_to_bf16),
+                                             TEST(gates_near_the_middle), TEST(gates_of_groups) };
     return TEST_MAIN(argc, argv, cases);
 }
