@@ -277,6 +277,16 @@ def test_prepacked_weights_are_read_and_noticed_to_be_old() -> None:
     assert torch.equal(product(panels), product(None))
 
 
+def test_panels_of_codes_without_bytes_are_current_for_compiled_code() -> None:
+    codes, panels = torch.zeros(1, dtype=torch.uint8).expand(2, 8, 16), torch.zeros(3, dtype=torch.uint8)
+    _plans.remember(panels, codes)
+    with torch.inference_mode():
+        alias: Any = getattr(torch._C, "_dynamo").guards._reinterpret_tensor
+        as_compiled = alias(codes, (2, 128), (0, 0), 0)
+        assert as_compiled.is_inference() and _plans.is_current(panels, as_compiled)
+        assert not _plans.is_current(panels, torch.zeros(1, dtype=torch.uint8).expand(2, 8, 16))
+
+
 def test_what_is_refused_is_named() -> None:
     codes, scales, _ = ops.quantize(torch.randn(16, 64), "mxfp4")
     x = torch.randn(4, 64)

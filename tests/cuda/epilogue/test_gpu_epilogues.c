@@ -241,18 +241,20 @@ static void gates_near_the_middle(struct test *t)
 }
 
 /* Biases of groups and of matrices of a batch, in rows of three eights: neighbours of a warp lie in several rows, and a
- * group may have none. */
+ * group may have none.  Where a GPU has few processors (CUDASIM_SMS), threads of the one with many rows take several
+ * eights. */
 static void gates_of_groups(struct test *t)
 {
     enum { N = 48, K = 8, GROUPS = 4 };
-    static const int64_t group_rows[GROUPS] = { 5, 0, 40, 3 };
+    static const int64_t few_rows[GROUPS] = { 5, 0, 40, 3 }, many_rows[GROUPS] = { 5, 0, 740, 3 };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int kernel = kernel_number(c.gpu, simt_kernel(), BSM_FORMAT_BF16, BSM_FORMAT_BF16);
     CHECK_OR_RETURN(t, kernel >= 0 && bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
     for (int i = 0; i < 8; i++) {
         const bool grouped = i < 4;
-        const int64_t m = grouped ? 48 : 11, batch = grouped ? 1 : 3;
+        const int64_t *group_rows = i == 3 ? many_rows : few_rows;
+        const int64_t m = i == 3 ? 748 : grouped ? 48 : 11, batch = grouped ? 1 : 3;
         struct operand a = make(t, BSM_FORMAT_BF16, m, K, batch),
                        b = make(t, BSM_FORMAT_BF16, N, K, grouped ? GROUPS : batch),
                        d = make(t, BSM_FORMAT_BF16, m, N / 2, batch);

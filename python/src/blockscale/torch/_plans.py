@@ -274,5 +274,8 @@ def is_current(panels: Tensor, codes: Tensor) -> bool:
     found = _packed.get(id(panels))
     if found is None or found.panels() is not panels:
         return True
-    return (found.address == codes.data_ptr() and found.version == _version(codes)
-            and found.storage.cdata == codes.untyped_storage()._cdata)
+    if found.address != codes.data_ptr() or found.storage.cdata != codes.untyped_storage()._cdata:
+        return False
+    # Codes without bytes cannot be written.  Compiled code in inference mode gives another tensor of their storage,
+    # which has no count of writes.
+    return found.version == _version(codes) or _tensors.has_no_bytes(codes)
