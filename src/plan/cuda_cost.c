@@ -14,6 +14,9 @@ static const double dequantized_element_nanoseconds = 0.00075, dequantizing_alon
                     ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
                     int8_element_nanoseconds = 0.00055;
 
+/* An element of a late row, by the three warps of an SM (docs/design/hopper.md). */
+static const double late_element_of_sm_nanoseconds = 0.73;
+
 /* Tiles of so many rows that have at least `least` of them.  How groups share M rows is known to the device alone; they
  * do so unevenly: their numbers of rows are taken to be distributed geometrically. */
 static double tiles_with_rows(const struct bsmi_product *p, int64_t tile_rows, int64_t least)
@@ -205,6 +208,21 @@ static double rows_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const 
            + waves * (TILE_NANOSECONDS + steps * step_of(&g->cost, p, waves, in_front > 0));
 }
 
+/* Rows decoded beside the first tiles: less in front, of A, too, where other instances' costs have none of it.  The
+ * last round of tiles begins when all of them are there. */
+static double late_rows_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
+{
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    int64_t first[2];
+    if (!bsmi_cuda_late_rows(g, gpu->gemm_clusters[gemm], p, first)) return 0;
+    const double late = (double)(p->a.rows - first[0] + p->b.rows - first[1]) * (double)p->k,
+                 decoding = late_element_of_sm_nanoseconds * late / gpu->sm_count,
+                 rounds = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p), gpu->gemm_clusters[gemm]),
+                 round = TILE_NANOSECONDS + steps_of(p) * g->cost.step;
+    return rows_nanoseconds(gpu, gemm, p) - dequantized_element_nanoseconds * late
+           + fmax(0, decoding - (rounds - 1) * round);
+}
+
 double bsmi_cuda_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
@@ -213,5 +231,6 @@ double bsmi_cuda_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bs
     if (g->main_loop == BSMI_MAIN_LOOP_REGISTERS || g->main_loop == BSMI_MAIN_LOOP_MIXED_INPUT_REGISTERS)
         return bsmi_geforce_cost(gpu, gemm, p);
     if (g->cost.step == 0) return 0;
+    if (g->late_rows) return late_rows_nanoseconds(gpu, gemm, p);
     return bsmi_gemm_reads_any_scales(g) ? any_scales_nanoseconds(gpu, gemm, p) : rows_nanoseconds(gpu, gemm, p);
 }

@@ -36,13 +36,15 @@ static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_
         [BSMI_FORM_IN_KERNEL] = "dequantized in the kernel",
     };
     const bool codes = bsmi_cuda_multiplies_codes(c);
-    char copies[40] = "";
-    if (is_mn_major) snprintf(copies, sizeof copies, " (MN-major, by the descriptor)");
-    if (o->copy_size > 0) snprintf(copies, sizeof copies, " (by cp.async, %d bytes each)", o->copy_size);
+    const int64_t late_rows = c->late_rows[o == &c->b];
+    char note[40] = "";
+    if (is_mn_major) snprintf(note, sizeof note, " (MN-major, by the descriptor)");
+    if (o->copy_size > 0) snprintf(note, sizeof note, " (by cp.async, %d bytes each)", o->copy_size);
+    if (late_rows > 0) snprintf(note, sizeof note, " (%lld late rows)", (long long)late_rows);
     if (c->int8_fallback >= 0)
         snprintf(text, bytes, "as int8 rows, else dequantized for %s", bsmi_gemm_instances[c->int8_fallback].name);
     else
-        snprintf(text, bytes, "%s%s%s%s", forms[o->form], copies, codes ? " with " : "",
+        snprintf(text, bytes, "%s%s%s%s", forms[o->form], note, codes ? " with " : "",
                  codes ? bsmi_codes_scales_name(o->codes.scales) : "");
 }
 

@@ -4,6 +4,7 @@
 #define BSMI_CUDA_LOWERING_H
 
 #include "cuda/driver/launch.h"
+#include "cuda/params/late_rows.h"
 #include "cuda/params/tensor_mixed_input.h"
 #include "multiply.h"
 
@@ -15,6 +16,7 @@ struct bsmi_cuda_run {
     unsigned char *workspace;
     struct bsmi_epilogue_parameters epilogue;
     int32_t a_flags, b_flags;             /* CTAs that dequantize the operands, and set flags of fallback rows */
+    struct bsmi_late_rows late[2];        /* of A and B, where the GEMM kernel decodes some; else without jobs */
     int32_t unfit_flags;                  /* the same of rows that do not fit int8 */
 };
 
@@ -23,6 +25,7 @@ union bsmi_gemm_launch {
     struct bsmi_gemm_parameters gemm;
     struct bsmi_shared_memory_parameters shared_memory;
     struct bsmi_column_groups_parameters column_groups;
+    struct bsmi_late_rows_parameters late_rows;
     struct bsmi_fused_parameters fused;
     struct bsmi_mixed_input_parameters mixed_input;
     struct bsmi_blackwell_parameters blackwell;
@@ -112,6 +115,14 @@ bool bsmi_cuda_place_column_tables(const struct bsmi_product *product, struct bs
                                    int64_t *end);
 bsm_status bsmi_cuda_make_column_tables(struct bsmi_cuda_run *run);
 const struct bsmi_column_group *bsmi_cuda_column_table(const struct bsmi_cuda_run *run);
+
+/* late_rows.c: rows that the GEMM kernel decodes; in place of the launch of bsmi_decode_plain, whose CTAs these are. */
+void bsmi_cuda_describe_late_rows(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product,
+                                  struct bsmi_cuda_multiply *multiply);
+bool bsmi_cuda_place_late_rows(const struct bsmi_product *product, struct bsmi_cuda_multiply *multiply, int64_t *end);
+bsm_status bsmi_cuda_decode_early(struct bsmi_cuda_run *run, const struct bsmi_decode_plain_parameters *plain,
+                                  const int64_t ctas[2]);
+void bsmi_cuda_fill_late_rows(const struct bsmi_cuda_run *run, struct bsmi_late_rows_parameters *parameters);
 
 /* int8.c: for a kernel that works depending on what the device finds of int8 rows. */
 struct bsmi_condition bsmi_cuda_int8_condition(const struct bsmi_cuda_run *run, enum bsmi_gemm_condition when);

@@ -79,6 +79,8 @@ struct bsmi_cuda_multiply {
     size_t steps_at;                      /* groups along K: of columns of each step */
     size_t sums_at;
     int64_t sums_pitch;
+    int64_t late_rows[2];                 /* of A and B, that the GEMM kernel decodes itself; 0: it decodes none */
+    size_t late_at;                       /* counts of late rows, and flags of their jobs */
     int parts;                            /* of K, each summed by itself: bsmi_codes_parts */
     bool split_k;                         /* each goes to CTAs of its own, and bsmi_finish adds them; else a CTA keeps
                                              them at kept_at */
@@ -147,6 +149,11 @@ bool bsmi_cuda_column_groups_fit(const struct bsmi_product *product);
  * form that it can read.  If not, and sentence is not NULL, *sentence says what the kernel wants. */
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product,
                            const char **sentence);
+
+/* Whether the instance, of which `clusters` run at one time, would decode rows of the product itself, and the first of
+ * them, of A and of B. */
+bool bsmi_cuda_late_rows(const struct bsmi_gemm_instance *gemm, int clusters, const struct bsmi_product *product,
+                         int64_t first[2]);
 
 /* Clusters' tiles, at most: of groups the device alone knows how many. */
 int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product);

@@ -102,6 +102,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     if (status != BSM_OK) return status;
     count_tiles(p, c);
     describe_parts(gpu, p, c);
+    bsmi_cuda_describe_late_rows(gpu, p, c);
     if (place_all(p, c))
         return bsmi_fail(BSM_EOVERFLOW,
                          "a product of %lld x %lld x %lld: its workspace has more bytes than an int64_t counts",
@@ -125,6 +126,7 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
         { BSMI_KERNEL_DECODE_COLUMNS, p->column_groups > 0 && loads },
         { BSMI_KERNEL_DECODE, loads },
         { BSMI_KERNEL_DECODE_PLAIN, loads },
+        { BSMI_KERNEL_DECODE_EARLY, c->late_rows[0] + c->late_rows[1] > 0 },
         { BSMI_KERNEL_FINISH, !c->direct },
         { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
         { BSMI_KERNEL_INT8_ROWS, c->int8_fallback >= 0 },

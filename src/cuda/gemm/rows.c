@@ -89,7 +89,8 @@ static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multip
 
 static bool place(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, int64_t *end)
 {
-    return bsmi_cuda_place_rows(&p->a, &c->a, end) || bsmi_cuda_place_rows(&p->b, &c->b, end);
+    return bsmi_cuda_place_rows(&p->a, &c->a, end) || bsmi_cuda_place_rows(&p->b, &c->b, end)
+           || bsmi_cuda_place_late_rows(p, c, end);
 }
 
 /* Loading ---------------------------------------------------------------------------------------------------------- */
@@ -191,6 +192,7 @@ bsm_status bsmi_cuda_load_operands(struct bsmi_cuda_run *run)
                                      &plain, ctas))
         return load_generally(run, &general, &of_a, &of_b);
     run->a_flags = (int32_t)ctas[0], run->b_flags = (int32_t)ctas[1];
+    if (run->multiply->late_rows[0] + run->multiply->late_rows[1] > 0) return bsmi_cuda_decode_early(run, &plain, ctas);
     plain.dependents_first = begins_with_weights(run);
     return (plain.dependents_first ? bsmi_cuda_launch_early : bsmi_cuda_launch)(&run->queue, BSMI_KERNEL_DECODE_PLAIN,
                                                                                  ctas[0] + ctas[1], &plain);
@@ -240,6 +242,7 @@ static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_i
     const struct bsmi_cuda_multiply *c = run->multiply;
     struct bsmi_shared_memory_parameters *s = &to->shared_memory;
     bsmi_cuda_fill_segments(c, &to->gemm);
+    if (c->late_rows[0] + c->late_rows[1] > 0) bsmi_cuda_fill_late_rows(run, &to->late_rows);
     if (bsmi_gemm_is_of_blackwell(g)) bsmi_codes_fill(g, &p->a, &p->b, &to->blackwell);
     else s->condition = bsmi_cuda_int8_condition(run, g->condition);
     if (g->fallback == BSMI_FALLBACK_IN_KERNEL)

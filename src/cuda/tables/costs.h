@@ -5,6 +5,7 @@
 
 /*                                                      step  in_l2  in_l2_behind */
 #define BSMI_COST_128x256_2x1                         {  680 }
+#define BSMI_COST_late_rows_128x256_2x1               {  690 }
 #define BSMI_COST_128x224_2x1                         {  614 }
 #define BSMI_COST_128x224_1x2                         {  645 }
 #define BSMI_COST_128x192_2x1                         {  525 }

@@ -33,6 +33,9 @@
 #define COLUMN_GROUPS(tile, ...) \
     { NAMES("column_groups_", tile, "shared_memory_column_groups"), SHARED_MEMORY(__VA_ARGS__), \
       .column_groups = true, .cost = BSMI_COST_column_groups_##tile },
+#define LATE_ROWS(tile, ...) \
+    { NAMES("late_rows_", tile, "shared_memory_late_rows"), SHARED_MEMORY(__VA_ARGS__), .late_rows = true, \
+      .cost = BSMI_COST_late_rows_##tile },
 #define INT8(tile, ...) \
     { NAMES("int8_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_INT8, \
       .condition = BSMI_RUNS_IF_INT8_FITS, .cost = BSMI_COST_int8_##tile },
@@ -236,6 +239,7 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM120_MIXED_INPUT_STORED(SM120_STORED_NVFP4)
     BSMI_SM120_MIXED_INPUT_PREPACKED(SM120_PREPACKED_MXFP4)
     BSMI_SM120_MIXED_INPUT_PREPACKED(SM120_PREPACKED_NVFP4)
+    BSMI_SM90_GEMM_LATE_ROWS(LATE_ROWS)
     { .name = NULL },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;

@@ -80,6 +80,7 @@ struct bsmi_gemm_instance {
     int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its whole width; 0: no map is wanted */
     int most_columns;                     /* of K; 0: any */
     bool adds_up_groups;                  /* rows of groups, by itself: no kernel in front makes tables of them */
+    bool late_rows;                       /* decodes some rows of its operands itself */
     bool column_groups;                   /* takes groups along K; without, it is only taken if it is forced */
     bool splits_k;                        /* parts of K go to CTAs of their own: other sums, only taken if it is
                                              forced */

@@ -5,6 +5,7 @@
 #include "cuda/params/column_groups.h"
 #include "cuda/params/fp8_requantize.h"
 #include "cuda/params/int8.h"
+#include "cuda/params/late_rows.h"
 #include "cuda/params/plain.h"
 #include "cuda/params/policies.h"
 #include "cuda/params/row_and_column.h"
@@ -22,6 +23,7 @@
     X(GROUP_TABLES, "bsmi_group_tables", "simt/sums", BSMI_GROUP_TABLES_THREADS, 8) \
     X(DECODE, "bsmi_decode", "dequantize/decode", BSMI_DECODE_THREADS, 0) \
     X(DECODE_PLAIN, "bsmi_decode_plain", "dequantize/decode_plain", BSMI_DECODE_PLAIN_THREADS, 0) \
+    X(DECODE_EARLY, "bsmi_decode_early", "dequantize/decode_early", BSMI_DECODE_PLAIN_THREADS, 0) \
     X(COLUMN_TABLES, "bsmi_column_tables", "dequantize/decode_columns", BSMI_COLUMN_TABLES_THREADS, 8) \
     X(DECODE_COLUMNS, "bsmi_decode_columns", "dequantize/decode_columns", BSMI_DECODE_COLUMNS_THREADS, 0) \
     X(FINISH, "bsmi_finish", "epilogue/finish", BSMI_FINISH_THREADS, 8) \

@@ -191,7 +191,7 @@ bsm_status __wrap_bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda
 bsm_status __wrap_bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id kernel, int64_t pieces,
                                    const void *parameters)
 {
-    plainly |= kernel == BSMI_KERNEL_DECODE_PLAIN;
+    plainly |= kernel == BSMI_KERNEL_DECODE_PLAIN || kernel == BSMI_KERNEL_DECODE_EARLY;
     return combinations_dry ? BSM_OK : __real_bsmi_cuda_launch(queue, kernel, pieces, parameters);
 }
 

@@ -19,7 +19,7 @@ import relink
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
 FILES = ["column_groups.bugs", "epilogue.bugs", "fp8_requantize.bugs", "fused_dequantization.bugs", "int8.bugs",
-         "memory_bound.bugs", "mixed_input.bugs", "mixed_input_groups.bugs", "mixed_input_rows.bugs",
+         "late_rows.bugs", "memory_bound.bugs", "mixed_input.bugs", "mixed_input_groups.bugs", "mixed_input_rows.bugs",
          "mixed_input_sm120.bugs", "mixed_input_split_k.bugs", "prepacked.bugs", "row_and_column.bugs", "sparse.bugs",
          "tensor_mixed_input.bugs"]
 SECONDS = 600

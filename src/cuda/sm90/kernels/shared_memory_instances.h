@@ -33,6 +33,10 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(128x256_2x1,  128, 256, 2, 2, 1,  4, 128) \
     X(128x128_1x1,  128, 128, 2, 1, 1,  6, 128)
 
+/* For rows of which it decodes some itself, bsmi_gemm_late_rows_TILE. */
+#define BSMI_SM90_GEMM_LATE_ROWS(X) \
+    X(128x256_2x1,  128, 256, 2, 2, 1,  4, 128)
+
 /* For 8-bit integers, bsmi_gemm_int8_TILE, and for the bf16 rows that take their place where integers do not serve,
  * bsmi_gemm_int8_fallback_TILE. */
 #define BSMI_SM90_GEMM_INTEGERS(X) \

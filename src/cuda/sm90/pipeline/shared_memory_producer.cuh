@@ -22,12 +22,14 @@ __device__ static inline void load_stage(const bsmi_gemm_parameters &p, uint32_t
                                sharers_of_b<CONFIG>(cta));
 }
 
-template <class CONFIG>
-__device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+/* await(tile): until its rows are there, once what the kernel in front has written is. */
+template <class CONFIG, class AWAIT>
+__device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, AWAIT await)
 {
     gemm_ring<CONFIG> ring = ring_of_producer<CONFIG>();
     for_each_tile<CONFIG>(p, cta, [&](const gemm_tile &tile, bool is_first) {
         if (is_first) griddepcontrol_wait();                  /* and rows, where another kernel dequantizes them */
+        await(tile);
         for_each_step(p, [&](const bsmi_segment &segment, int32_t block) {
             load_stage<CONFIG>(p, shared, ring, cta, tile, segment.a_column + block * BSMI_K_STEP,
                                segment.b_column + block * BSMI_K_STEP);
@@ -35,4 +37,10 @@ __device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t sh
         });
     });
     griddepcontrol_launch_dependents();
+}
+
+template <class CONFIG>
+__device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    produce<CONFIG>(p, shared, cta, [](const gemm_tile &) {});
 }
