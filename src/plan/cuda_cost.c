@@ -17,6 +17,9 @@ static const double dequantized_element_nanoseconds = 0.00075, dequantizing_alon
 /* An element of a late row, by the three warps of an SM (docs/design/hopper.md). */
 static const double late_element_of_sm_nanoseconds = 0.73;
 
+/* Below it, counting rows costs more than is won (K = 512: 142 us for 134 with all rows decoded in front). */
+enum { LEAST_LATE_COLUMNS = 1024 };
+
 /* Tiles of so many rows that have at least `least` of them.  How groups share M rows is known to the device alone; they
  * do so unevenly: their numbers of rows are taken to be distributed geometrically. */
 static double tiles_with_rows(const struct bsmi_product *p, int64_t tile_rows, int64_t least)
@@ -214,7 +217,7 @@ static double late_rows_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     int64_t first[2];
-    if (!bsmi_cuda_late_rows(g, gpu->gemm_clusters[gemm], p, first)) return 0;
+    if (p->k < LEAST_LATE_COLUMNS || !bsmi_cuda_late_rows(g, gpu->gemm_clusters[gemm], p, first)) return 0;
     const double late = (double)(p->a.rows - first[0] + p->b.rows - first[1]) * (double)p->k,
                  decoding = late_element_of_sm_nanoseconds * late / gpu->sm_count,
                  rounds = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p), gpu->gemm_clusters[gemm]),

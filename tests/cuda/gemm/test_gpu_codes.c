@@ -42,7 +42,7 @@ static struct kernels kernels_of(const struct contexts *c, struct pair f, bool s
     struct kernels found = { { 0 }, 0 };
     for (int i = 0; bsm_kernel_name(i) != NULL && found.count < MOST_KERNELS; i++) {
         const char *name = bsm_kernel_name(i);
-        const bool of_codes = strncmp(name, "cuda_tcgen05_mxf", 16) == 0
+        const bool of_codes = (strncmp(name, "cuda_tcgen05_mxf", 16) == 0 && isdigit((unsigned char)name[16]))
                               || (strncmp(name, "cuda_mma_sync_mxf", 17) == 0 && isdigit((unsigned char)name[17]));
         if (of_codes && (split_k || strstr(name, "split_k") == NULL) && bsm_kernel_serves(c->gpu, i, f.a, f.b))
             found.numbers[found.count++] = i;

@@ -132,7 +132,7 @@ static void what_is_copied(struct test *t)
         { PRODUCT(BSM_MXFP8_E4M3, BSM_MXFP4, 40, 64, 64), true, false },
         { PRODUCT(BSM_MXFP6_E3M2, BSM_FORMAT_E4M3, 40, 64, 64), false, true },
         { PRODUCT(BSM_NVFP4, BSM_NVFP4, 40, 64, 64), false, false },
-        { PRODUCT(BSM_FORMAT_BF16, BSM_NVFP4, 40, 64, 64), true, false },
+        { PRODUCT(BSM_FORMAT_BF16, BSM_NVFP4, 40, 64, 80), true, false },
         { PRODUCT(BSM_FORMAT_BF16, BSM_MXFP8_E4M3, 40, 64, 64), false, false },
         { PRODUCT(BSM_FORMAT_FP16, BSM_FORMAT_BF16, 40, 64, 72), false, true },
         { PRODUCT(BSM_FORMAT_E4M3, BSM_FORMAT_BF16, 40, 64, 64), false, true },
