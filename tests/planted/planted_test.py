@@ -58,9 +58,10 @@ DEADLINE = 45                                # seconds for one run of a test pro
 PROCESSOR = 20                               # of these on a processor, for some wait at work; no case takes five
 LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
-# shared_memory_fp8 has clusters, the last two make and read prepacked weights.
+# shared_memory_fp8 has clusters, the last three make, unpack and read prepacked weights.
 KERNELS = ["dequantize/", "epilogue/", "quantize/", "scales/", "simt/", "sm90/kernels/shared_memory_small",
-           "sm90/kernels/shared_memory_fp8", "sm90/kernels/prepack", "sm90/kernels/mixed_input_prepacked"]
+           "sm90/kernels/shared_memory_fp8", "sm90/kernels/prepack", "sm90/kernels/unpack",
+           "sm90/kernels/mixed_input_prepacked"]
 
 
 class Bug:
