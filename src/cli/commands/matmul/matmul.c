@@ -60,12 +60,12 @@ static const struct cli_option options[] = {
       "where the product is made: cpu, cuda or hip (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
     { "--compute", 0, "HOW",
-      "exact; or fast: Hopper may requantize MXFP8 and MXFP6 to FP8 with one power of two a row; or tf32: Blackwell "
-      "(10.x) may cut fp32 operands to tf32; then the product is not compared with the exact one",
+      "exact; or, then not compared with the exact product, fast: Hopper may requantize MXFP8 and MXFP6 to FP8; or "
+      "tf32: Blackwell may cut fp32 to it",
       CLI_COMPUTE(struct matmul_settings, compute) },
     { "--order", 0, "HOW",
-      "of sums: k, the same for every M and N; any, which permits others; or portable, the same on every machine; "
-      "split_k, as k, but two parts of K where weights are prepacked on Hopper",
+      "of sums: k, the same for every M and N; any other; portable, the same everywhere; split_k, for weights "
+      "prepacked on Hopper",
       CLI_ORDER(struct matmul_settings, order) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
