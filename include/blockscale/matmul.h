@@ -183,13 +183,12 @@ typedef enum bsm_per {
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
  * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused (but BSM_COMPUTE_TF32); sums are
  * fp32 too, in an order of their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most
- * gamma_n of sum |a||b|, n = 10
- * ceil(K/16) (times 2 for each fp16 operand) or K, whichever is more; one further rounding where a row has an exponent
- * of its own.  A bf16 operand is taken as it is: then sums below 2^-126 are cut toward zero to multiples of 2^-149,
- * once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16 counts as 2^-126 (gfx950: rounded up
- * or down, which is not published, once for each term of an operand and 32 columns).  Products of one
- * term are exact but for that.  Blackwell of compute capability 10.x takes fp16 by fp16 as it is, too: without that 2,
- * and in sum |a||b| a subnormal fp16 counts as 2^-14.
+ * gamma_n of sum |a||b|, n = 10 ceil(K/16) (times 2 for each fp16 operand) or K, whichever is more; one further
+ * rounding where a row has an exponent of its own.  A bf16 operand is taken as it is: then sums below 2^-126 are cut
+ * toward zero to multiples of 2^-149, once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16
+ * counts as 2^-126 (gfx950: rounded up or down, which is not published, once for each term of an operand and 32
+ * columns).  Products of one term are exact but for that.  Blackwell of compute capability 10.x takes fp16 by fp16 as
+ * it is, too: without that 2, and in sum |a||b| a subnormal fp16 counts as 2^-14.
  * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8, fp6 and fp4 by each other as they are
  * stored, and their scales with them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are
  * of 4 bits (MXFP4 of either block with either; unscaled e2m1, of scale 1, with MXFP4 or itself; NVFP4 with NVFP4)

@@ -105,12 +105,7 @@ __device__ static eight finished_sums(const bsmi_epilogue_parameters &e, const f
     const uint16_t *biases = (const uint16_t *)e.bias + r.bias_first + first;
     if (count == 8 && has_one_factor(e, r) && r.adds_bias && e.bias_per != BSM_PER_ROW && e.bias_type == BSM_REAL_BF16
         && aligned_to(biases, 16)) {
-        const uint4 b = *(const uint4 *)biases;
-        const uint32_t words[4] = { b.x, b.y, b.z, b.w };
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            t.x[i] = fmaf(r.factor, t.x[i],
-                          __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000));
+        add_biases(t, r.factor, biases);
         return t;
     }
 #pragma unroll

@@ -52,6 +52,21 @@ __device__ static inline eight load_eight_sums(const bsmi_epilogue_parameters &e
     return t;
 }
 
+/* f S + bias of eight neighbours; biases: bf16, aligned to 16 bytes, NULL if there are none. */
+__device__ static inline void add_biases(eight &t, float factor, const uint16_t *biases)
+{
+    if (biases == nullptr) {
+#pragma unroll
+        for (int i = 0; i < 8; i++) t.x[i] *= factor;
+        return;
+    }
+    const uint4 b = *(const uint4 *)biases;
+    const uint32_t words[4] = { b.x, b.y, b.z, b.w };
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        t.x[i] = fmaf(factor, t.x[i], __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000));
+}
+
 __device__ static inline uint32_t bf16_code(float t)
 {
     const uint32_t bits = __float_as_uint(t);

@@ -62,21 +62,6 @@ template <bool CLAMPED> __device__ static inline void gate_eight(const float (&g
     if (unsure != 0) gate_unsure(CLAMPED ? BSM_ACT_SWIGLU_CLAMPED : BSM_ACT_SILU, gates, ups, unsure, t);
 }
 
-/* f S + bias of eight neighbours; biases: NULL if there are none. */
-__device__ static inline void add_biases(eight &t, float factor, const uint16_t *biases)
-{
-    if (biases == nullptr) {
-#pragma unroll
-        for (int i = 0; i < 8; i++) t.x[i] *= factor;
-        return;
-    }
-    const uint4 b = *(const uint4 *)biases;
-    const uint32_t words[4] = { b.x, b.y, b.z, b.w };
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        t.x[i] = fmaf(factor, t.x[i], __uint_as_float(i % 2 == 0 ? words[i / 2] << 16 : words[i / 2] & 0xffff0000));
-}
-
 /* `row` of D, columns [8 octet, + 8). */
 template <bool CLAMPED>
 __device__ static inline void finish_gated_octet(const bsmi_epilogue_parameters &e, float factor, int64_t row,
